@@ -1,0 +1,63 @@
+# Everything a person or CI runs; `make` alone lists it.
+
+CARGO ?= cargo
+SECONDS ?= 600
+
+# `make test` runs these in order, each a target of its own.
+TEST_STEPS := packages-ci build lint unit loom miri counts programs-ci stress-short
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-programs bench stress clean $(TEST_STEPS)
+
+help: ## list the targets
+	@echo 'usage: make TARGET'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/    \1 \2/p' $(MAKEFILE_LIST) | awk '{ t = $$1; $$1 = ""; printf "    %-15s%s\n", t, $$0 }'
+
+build: ## libhomenode.so and .a, in target/release
+	$(CARGO) build --release --locked -p homenode-cabi
+
+demo: build ## real programs with and without homenode: time, memory, statistics
+	@demo/run
+
+test: ## all that CI runs, with a summary at the end
+	@scripts/steps $(TEST_STEPS)
+
+test-programs: build ## the full list of real programs, on fake nodes too
+	@scripts/install-packages programs
+	@tests/programs/run --fake all
+
+bench: build ## malloc and free pairs against glibc, jemalloc, tcmalloc and mimalloc
+	@scripts/install-packages bench
+	$(CARGO) run --release --locked -p homenode-benches --bin bench -- pair
+
+stress: build ## the tagged-object stress: make stress SECONDS=600 (of each of its runs)
+	TEST_STRESS_SECONDS=$(SECONDS) $(CARGO) test --release --locked -p homenode --test stress -- --test-threads=1
+
+clean: ## remove what was built
+	$(CARGO) clean
+
+packages-ci: ## install the system packages that `make test` needs
+	@scripts/install-packages ci
+
+lint: ## formatting, clippy, and shellcheck where installed
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	@scripts/lint-scripts
+
+unit: ## unit and integration tests; those of the library load the release build
+	$(CARGO) test --locked --workspace
+
+loom: ## every interleaving of the lock-free protocols
+	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom $(CARGO) test --release --locked -p homenode --lib loom
+
+miri: ## the pure parts under Miri, where it is installed
+	@scripts/miri
+
+counts: ## the instructions of the hit paths, against benches/counts.txt
+	$(CARGO) run --release --locked -p homenode-benches --bin counts -- --check
+
+programs-ci: ## CI's list of real programs, on fake nodes too
+	@tests/programs/run --fake ci
+
+stress-short: ## the stress, 6 s for each of its runs
+	@$(MAKE) --no-print-directory stress SECONDS=6

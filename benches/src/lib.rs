@@ -1,0 +1,30 @@
+//! The parts of the benches: homenode against its peers, and the guard of its hit paths.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`stats`] | medians, quartiles, sign intervals: pure |
+//! | [`table`] | text tables: pure |
+//! | [`contestant`] | homenode and its peers: names and libraries |
+//! | [`driver`] | the measured C program: built, started once, its lines read |
+//! | [`rounds`] | the interleaved rounds of one comparison |
+//! | [`load`] | what else the machine did meanwhile |
+//! | [`verdict`] | homenode against peers: rows, ratios, the bar |
+//! | [`paired`] | one against another, round by round: builds, drains |
+//! | [`hitpath`] | a disassembly and the straight line a hit takes through it: pure |
+//! | [`objdump`] | that disassembly, from a built library |
+//! | [`ledger`] | the kept instruction counts, and how a build differs from them: pure |
+
+pub mod contestant;
+pub mod driver;
+pub mod error;
+pub mod hitpath;
+pub mod ledger;
+pub mod load;
+pub mod objdump;
+pub mod paired;
+pub mod rounds;
+pub mod stats;
+pub mod table;
+pub mod verdict;
+
+pub use error::{Error, Result};

@@ -1,0 +1,96 @@
+//! Aligned blocks.  What an alignment must be differs by entry:
+//!
+//! | entry | alignment that is refused | how |
+//! |---|---|---|
+//! | `posix_memalign` | no power of two, or no multiple of a pointer's size | returns `EINVAL`, errno untouched |
+//! | `aligned_alloc` | 0, or no power of two | null, errno `EINVAL` (C17; glibc from 2.38) |
+//! | `memalign` | past half the address space; others are rounded up to a power of two | null, errno `EINVAL` |
+//! | `valloc`, `pvalloc` | | the base page |
+#![allow(unsafe_code, reason = "exported names, and the contracts of C")]
+
+use core::ffi::{c_int, c_void};
+
+use crate::{errno, malloc};
+
+const BASE_ALIGN: usize = 16;
+
+fn aligned(size: usize, align: usize) -> *mut u8 {
+    homenode_core::alloc_aligned(size, align.max(BASE_ALIGN))
+}
+
+fn page() -> usize {
+    // SAFETY: sysconf of the page size reads a constant.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(4096)
+}
+
+/// Hands out `size` bytes at a multiple of `align`.
+#[unsafe(no_mangle)]
+pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+    if !align.is_power_of_two() {
+        return errno::fail(libc::EINVAL);
+    }
+    errno::or_no_memory(aligned(size, align))
+}
+
+/// Hands out `size` bytes at a multiple of `align`, rounded up to a power of two.
+#[unsafe(no_mangle)]
+pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
+    match align.checked_next_power_of_two() {
+        Some(align) if align <= usize::MAX / 2 => errno::or_no_memory(aligned(size, align)),
+        _ => errno::fail(libc::EINVAL),
+    }
+}
+
+/// Hands out `size` bytes at a multiple of `align` through `out`, which is untouched on failure.
+///
+/// # Safety
+/// `out` may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
+    if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
+        return libc::EINVAL;
+    }
+    let block = aligned(size, align);
+    if block.is_null() {
+        return libc::ENOMEM;
+    }
+    // SAFETY: the caller's contract.
+    unsafe { *out = block.cast() };
+    0
+}
+
+/// Hands out `size` bytes at a multiple of the base page.
+#[unsafe(no_mangle)]
+pub extern "C" fn valloc(size: usize) -> *mut c_void {
+    errno::or_no_memory(aligned(size, page()))
+}
+
+/// Hands out `size` bytes, rounded up to whole base pages, at a multiple of the base page.
+#[unsafe(no_mangle)]
+pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
+    match size.max(1).checked_next_multiple_of(page()) {
+        Some(size) => errno::or_no_memory(aligned(size, page())),
+        None => errno::fail(libc::ENOMEM),
+    }
+}
+
+/// C23's free with a size.
+///
+/// # Safety
+/// As free; the size is a hint that may be wrong.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
+    // SAFETY: the caller's contract.
+    unsafe { malloc::free(block) };
+}
+
+/// C23's free with an alignment and a size.
+///
+/// # Safety
+/// As [`free_sized`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _size: usize) {
+    // SAFETY: the caller's contract.
+    unsafe { malloc::free(block) };
+}

@@ -1,0 +1,166 @@
+//! operator new and delete of C++17, by their mangled names.
+//!
+//! The hit path is malloc's.  A throwing new that finds no memory tail-jumps to libstdc++'s own,
+//! with the caller's arguments and return address: it calls the `new_handler` and throws, and no
+//! exception crosses a frame of ours.  That own new calls malloc, which fails again and makes it
+//! throw, or succeeds after the handler freed something.
+#![allow(unsafe_code, reason = "exported names, naked functions, and the contracts of C++")]
+
+use core::arch::naked_asm;
+use core::ffi::c_void;
+
+use crate::malloc::free_missed;
+use crate::next;
+
+extern "C" fn new_slow(size: usize) -> *mut u8 {
+    homenode_core::slow_alloc(size)
+}
+
+extern "C" fn new_aligned_slow(size: usize, align: usize) -> *mut u8 {
+    if align.is_power_of_two() { homenode_core::alloc_aligned(size, align.max(16)) } else { core::ptr::null_mut() }
+}
+
+/// A throwing new after its hit path missed: rdi is the size, rsi the alignment if there is one.
+macro_rules! throwing {
+    ($slow:path, $next:path) => {
+        naked_asm!(
+            ".cfi_startproc",
+            "push rdi", ".cfi_adjust_cfa_offset 8",
+            "push rsi", ".cfi_adjust_cfa_offset 8",
+            "sub rsp, 8", ".cfi_adjust_cfa_offset 8",
+            "call {slow}",
+            "add rsp, 8", ".cfi_adjust_cfa_offset -8",
+            "pop rsi", ".cfi_adjust_cfa_offset -8",
+            "pop rdi", ".cfi_adjust_cfa_offset -8",
+            "test rax, rax",
+            "jz 22f",
+            "ret",
+            "22: push rdi", ".cfi_adjust_cfa_offset 8",
+            "push rsi", ".cfi_adjust_cfa_offset 8",
+            "sub rsp, 8", ".cfi_adjust_cfa_offset 8",
+            "call {next}",
+            "add rsp, 8", ".cfi_adjust_cfa_offset -8",
+            "pop rsi", ".cfi_adjust_cfa_offset -8",
+            "pop rdi", ".cfi_adjust_cfa_offset -8",
+            "jmp rax",
+            ".cfi_endproc",
+            slow = sym $slow,
+            next = sym $next,
+        )
+    };
+}
+
+#[unsafe(naked)]
+extern "C" fn new_missed(_size: usize) -> *mut c_void {
+    throwing!(new_slow, next::operator_new)
+}
+
+#[unsafe(naked)]
+extern "C" fn new_array_missed(_size: usize) -> *mut c_void {
+    throwing!(new_slow, next::operator_new_array)
+}
+
+/// `operator new(size_t)`
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+#[unsafe(link_section = ".text.hot._Znwm")]
+pub extern "C" fn _Znwm(size: usize) -> *mut c_void {
+    homenode_core::__alloc_hit!(new_missed)
+}
+
+/// `operator new[](size_t)`
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+#[unsafe(link_section = ".text.hot._Znam")]
+pub extern "C" fn _Znam(size: usize) -> *mut c_void {
+    homenode_core::__alloc_hit!(new_array_missed)
+}
+
+extern "C" fn new_nothrow_missed(size: usize) -> *mut c_void {
+    homenode_core::slow_alloc(size).cast()
+}
+
+/// `operator new(size_t, std::nothrow_t const&)`
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+#[unsafe(link_section = ".text.hot._ZnwmRKSt9nothrow_t")]
+pub extern "C" fn _ZnwmRKSt9nothrow_t(size: usize, nothrow: *const c_void) -> *mut c_void {
+    homenode_core::__alloc_hit!(new_nothrow_missed)
+}
+
+/// `operator new[](size_t, std::nothrow_t const&)`
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+#[unsafe(link_section = ".text.hot._ZnamRKSt9nothrow_t")]
+pub extern "C" fn _ZnamRKSt9nothrow_t(size: usize, nothrow: *const c_void) -> *mut c_void {
+    homenode_core::__alloc_hit!(new_nothrow_missed)
+}
+
+/// `operator new(size_t, std::align_val_t)`
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn _ZnwmSt11align_val_t(size: usize, align: usize) -> *mut c_void {
+    throwing!(new_aligned_slow, next::operator_new_aligned)
+}
+
+/// `operator new[](size_t, std::align_val_t)`
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn _ZnamSt11align_val_t(size: usize, align: usize) -> *mut c_void {
+    throwing!(new_aligned_slow, next::operator_new_array_aligned)
+}
+
+/// `operator new(size_t, std::align_val_t, std::nothrow_t const&)`
+#[unsafe(no_mangle)]
+pub extern "C" fn _ZnwmSt11align_val_tRKSt9nothrow_t(size: usize, align: usize, _: *const c_void) -> *mut c_void {
+    new_aligned_slow(size, align).cast()
+}
+
+/// `operator new[](size_t, std::align_val_t, std::nothrow_t const&)`
+#[unsafe(no_mangle)]
+pub extern "C" fn _ZnamSt11align_val_tRKSt9nothrow_t(size: usize, align: usize, _: *const c_void) -> *mut c_void {
+    new_aligned_slow(size, align).cast()
+}
+
+/// A delete: the hit path of free, whatever else is said of the block.
+macro_rules! deletes {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*);)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// C++'s contract of delete.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        #[unsafe(link_section = concat!(".text.hot.", stringify!($name)))]
+        pub unsafe extern "C" fn $name(block: *mut c_void, $($argument: $type),*) {
+            homenode_core::__free_hit!(free_missed)
+        }
+    )*};
+}
+
+deletes! {
+    /// `operator delete(void*)`
+    _ZdlPv();
+    /// `operator delete[](void*)`
+    _ZdaPv();
+    /// `operator delete(void*, size_t)`
+    _ZdlPvm(size: usize);
+    /// `operator delete[](void*, size_t)`
+    _ZdaPvm(size: usize);
+    /// `operator delete(void*, std::nothrow_t const&)`
+    _ZdlPvRKSt9nothrow_t(nothrow: *const c_void);
+    /// `operator delete[](void*, std::nothrow_t const&)`
+    _ZdaPvRKSt9nothrow_t(nothrow: *const c_void);
+    /// `operator delete(void*, std::align_val_t)`
+    _ZdlPvSt11align_val_t(align: usize);
+    /// `operator delete[](void*, std::align_val_t)`
+    _ZdaPvSt11align_val_t(align: usize);
+    /// `operator delete(void*, size_t, std::align_val_t)`
+    _ZdlPvmSt11align_val_t(size: usize, align: usize);
+    /// `operator delete[](void*, size_t, std::align_val_t)`
+    _ZdaPvmSt11align_val_t(size: usize, align: usize);
+    /// `operator delete(void*, std::align_val_t, std::nothrow_t const&)`
+    _ZdlPvSt11align_val_tRKSt9nothrow_t(align: usize, nothrow: *const c_void);
+    /// `operator delete[](void*, std::align_val_t, std::nothrow_t const&)`
+    _ZdaPvSt11align_val_tRKSt9nothrow_t(align: usize, nothrow: *const c_void);
+}

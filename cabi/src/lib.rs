@@ -1,0 +1,32 @@
+//! homenode for C and C++: converts, forwards, makes null and errno.
+//!
+//! | file | what it exports |
+//! |---|---|
+//! | `malloc.rs` | malloc, free, calloc, realloc, and their family |
+//! | `aligned.rs` | the aligned entries, and the sized frees of C23 |
+//! | `cxx.rs` | operator new and delete of C++17 |
+//! | `tune.rs` | mallopt, mallinfo, malloc_trim, malloc_stats, malloc_info |
+//! | `hn.rs` | the `hn_` calls of `homenode.h` |
+//! | `vfork.rs` | vfork, whose child must not take the fast path |
+//! | `next.rs` | the next allocator, found at start |
+#![no_std]
+
+pub mod aligned;
+pub mod cxx;
+mod errno;
+pub mod hn;
+pub mod malloc;
+mod next;
+pub mod tune;
+pub mod vfork;
+
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    homenode_core::die_of_panic(info)
+}
+
+/// Debug builds of core refer to it; nothing here unwinds.
+#[cfg(debug_assertions)]
+#[expect(unsafe_code, reason = "the name is fixed by the compiler")]
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}

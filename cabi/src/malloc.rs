@@ -1,0 +1,127 @@
+//! malloc and its family.  errno: `ENOMEM` with each null, untouched otherwise.
+#![allow(unsafe_code, reason = "exported names, and the contracts of C")]
+
+use core::ffi::c_void;
+
+use crate::{errno, next};
+
+/// Hands out `size` bytes, aligned to 16.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+#[unsafe(link_section = ".text.hot.malloc")]
+pub extern "C" fn malloc(size: usize) -> *mut c_void {
+    homenode_core::__alloc_hit!(malloc_missed)
+}
+
+#[cold]
+extern "C" fn malloc_missed(size: usize) -> *mut c_void {
+    errno::or_no_memory(homenode_core::slow_alloc(size))
+}
+
+/// Takes a block back; null does nothing.
+///
+/// # Safety
+/// C's contract of free.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+#[unsafe(link_section = ".text.hot.free")]
+pub unsafe extern "C" fn free(block: *mut c_void) {
+    homenode_core::__free_hit!(free_missed)
+}
+
+/// What a free that missed does: ours, null, or the next allocator's.
+///
+/// # Safety
+/// As [`free`].
+#[cold]
+pub(crate) unsafe extern "C" fn free_missed(block: *mut c_void) {
+    // SAFETY: the caller's contract.
+    if !unsafe { homenode_core::free_if_ours(block.cast()) } && !block.is_null() {
+        // SAFETY: the caller's contract, and the block is not ours.
+        unsafe { next::free(block) };
+    }
+}
+
+/// An old name of free.
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cfree(block: *mut c_void) {
+    // SAFETY: the caller's contract.
+    unsafe { homenode_core_free(block) };
+}
+
+/// Our own free, not the one that another library may put before it.
+///
+/// # Safety
+/// As [`free`].
+pub(crate) unsafe fn homenode_core_free(block: *mut c_void) {
+    // SAFETY: the caller's contract.
+    if !unsafe { homenode_core::free_if_ours(block.cast()) } && !block.is_null() {
+        // SAFETY: the caller's contract, and the block is not ours.
+        unsafe { next::free(block) };
+    }
+}
+
+/// Hands out `count` times `size` zeroed bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    match count.checked_mul(size) {
+        Some(bytes) => errno::or_no_memory(homenode_core::alloc_zeroed(bytes, 16)),
+        None => errno::fail(libc::ENOMEM),
+    }
+}
+
+/// Changes a block's length; `realloc(p, 0)` frees it and returns null, as glibc does.
+///
+/// # Safety
+/// C's contract of realloc.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+    if block.is_null() {
+        return errno::or_no_memory(homenode_core::alloc(size));
+    }
+    // SAFETY: the caller's contract.
+    let Some(usable) = (unsafe { homenode_core::usable_size(block.cast()) }) else {
+        // SAFETY: the caller's contract, and the block is not ours.
+        return unsafe { next::realloc(block, size) };
+    };
+    if size == 0 {
+        // SAFETY: the caller's contract.
+        unsafe { homenode_core::free(block.cast()) };
+        return core::ptr::null_mut();
+    }
+    // SAFETY: the block is live, and `usable` long.
+    errno::or_no_memory(unsafe { homenode_core::realloc(block.cast(), usable, size, 16) })
+}
+
+/// [`realloc`] of `count` times `size` bytes.
+///
+/// # Safety
+/// As [`realloc`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, size: usize) -> *mut c_void {
+    match count.checked_mul(size) {
+        // SAFETY: the caller's contract.
+        Some(bytes) => unsafe { realloc(block, bytes) },
+        None => errno::fail(libc::ENOMEM),
+    }
+}
+
+/// Bytes of a block that may be used; 0 for null.
+///
+/// # Safety
+/// `block` is null or live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
+    if block.is_null() {
+        return 0;
+    }
+    // SAFETY: the caller's contract.
+    match unsafe { homenode_core::usable_size(block.cast()) } {
+        Some(usable) => usable,
+        // SAFETY: the caller's contract, and the block is not ours.
+        None => unsafe { next::usable_size(block) },
+    }
+}

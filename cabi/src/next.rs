@@ -1,0 +1,149 @@
+//! The next allocator behind ours, and libstdc++'s operator new: found once at start, never inside
+//! free.  Where there is none (a static program), a pointer that is not ours ends the program.
+#![allow(unsafe_code, reason = "symbols of other libraries")]
+
+use core::ffi::{CStr, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// 0: not looked for yet.
+const UNKNOWN: usize = 0;
+/// Looked for, not there.
+const NONE: usize = 1;
+
+/// Another library's function, by address.
+struct Symbol(AtomicUsize);
+
+static FREE: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
+static REALLOC: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
+static USABLE_SIZE: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
+static NEW: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
+static NEW_ARRAY: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
+static NEW_ALIGNED: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
+static NEW_ARRAY_ALIGNED: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
+
+core::arch::global_asm!(".weak dlsym");
+
+/// libc's `dlsym`; none in a static program without it.
+fn dlsym() -> Option<unsafe extern "C" fn(*mut c_void, *const i8) -> *mut c_void> {
+    let address: usize;
+    // SAFETY: reads a GOT entry; a weak symbol that nobody defines is null there.
+    unsafe {
+        core::arch::asm!("mov {}, qword ptr [rip + dlsym@GOTPCREL]", out(reg) address,
+                         options(nostack, readonly, preserves_flags));
+    }
+    // SAFETY: libc defines the symbol as a function of this type; null becomes None.
+    unsafe { core::mem::transmute(address) }
+}
+
+impl Symbol {
+    fn find(&self, name: &CStr) {
+        let found = dlsym().map_or(core::ptr::null_mut(), |dlsym| {
+            // SAFETY: the name is a string; RTLD_NEXT looks behind this library.
+            unsafe { dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+        });
+        let address = if found.is_null() { NONE } else { found as usize };
+        self.0.store(address, Ordering::Release);
+    }
+
+    fn get(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Runs when the library is loaded, before the program's constructors.
+extern "C" fn start() {
+    FREE.find(c"free");
+    REALLOC.find(c"realloc");
+    USABLE_SIZE.find(c"malloc_usable_size");
+    NEW.find(c"_Znwm");
+    NEW_ARRAY.find(c"_Znam");
+    NEW_ALIGNED.find(c"_ZnwmSt11align_val_t");
+    NEW_ARRAY_ALIGNED.find(c"_ZnamSt11align_val_t");
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+/// Frees a block that is not ours.
+///
+/// # Safety
+/// It is the next allocator's.
+pub(crate) unsafe fn free(block: *mut c_void) {
+    match FREE.get() {
+        // The dynamic linker's own blocks, from before there was an allocator: they stay.
+        UNKNOWN => {}
+        NONE => homenode_core::die_of_stranger(block.cast()),
+        address => {
+            // SAFETY: `start` found a function of this type.
+            let free: unsafe extern "C" fn(*mut c_void) = unsafe { core::mem::transmute(address) };
+            // SAFETY: the caller's contract.
+            unsafe { free(block) };
+        }
+    }
+}
+
+/// Changes the length of a block that is not ours.
+///
+/// # Safety
+/// It is the next allocator's.
+pub(crate) unsafe fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+    match REALLOC.get() {
+        UNKNOWN | NONE => homenode_core::die_of_stranger(block.cast()),
+        address => {
+            // SAFETY: `start` found a function of this type.
+            let realloc: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void =
+                unsafe { core::mem::transmute(address) };
+            // SAFETY: the caller's contract.
+            unsafe { realloc(block, size) }
+        }
+    }
+}
+
+/// Usable bytes of a block that is not ours.
+///
+/// # Safety
+/// It is the next allocator's.
+pub(crate) unsafe fn usable_size(block: *mut c_void) -> usize {
+    match USABLE_SIZE.get() {
+        UNKNOWN | NONE => 0,
+        address => {
+            // SAFETY: `start` found a function of this type.
+            let usable_size: unsafe extern "C" fn(*mut c_void) -> usize = unsafe { core::mem::transmute(address) };
+            // SAFETY: the caller's contract.
+            unsafe { usable_size(block) }
+        }
+    }
+}
+
+/// libstdc++'s function, or the end: a C++ program has one.
+fn throwing(symbol: &Symbol, name: &CStr) -> usize {
+    if symbol.get() == UNKNOWN || symbol.get() == NONE {
+        // libstdc++ may have been loaded after us.
+        symbol.find(name);
+    }
+    match symbol.get() {
+        UNKNOWN | NONE => homenode_core::die_of_no_new(),
+        address => address,
+    }
+}
+
+/// Address of libstdc++'s `operator new(size_t)`.
+pub(crate) extern "C" fn operator_new() -> usize {
+    throwing(&NEW, c"_Znwm")
+}
+
+/// Address of libstdc++'s `operator new[](size_t)`.
+pub(crate) extern "C" fn operator_new_array() -> usize {
+    throwing(&NEW_ARRAY, c"_Znam")
+}
+
+/// Address of libstdc++'s `operator new(size_t, std::align_val_t)`.
+pub(crate) extern "C" fn operator_new_aligned() -> usize {
+    throwing(&NEW_ALIGNED, c"_ZnwmSt11align_val_t")
+}
+
+/// Address of libstdc++'s `operator new[](size_t, std::align_val_t)`.
+pub(crate) extern "C" fn operator_new_array_aligned() -> usize {
+    throwing(&NEW_ARRAY_ALIGNED, c"_ZnamSt11align_val_t")
+}

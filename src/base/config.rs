@@ -1,0 +1,62 @@
+//! Every tunable: its unit, and its reason or measurement.
+
+/// log2 of a run, in bytes: 32 KiB.  One class byte says what lives in a run.
+pub const RUN_SHIFT: u32 = 15;
+/// A run, in bytes.
+pub(crate) const RUN_BYTES: usize = 1 << RUN_SHIFT;
+/// log2 of a compound page, in bytes: 2 MiB, the huge page of x86-64 and of aarch64 with 4 KiB base pages.
+pub(crate) const COMPOUND_SHIFT: u32 = 21;
+/// A compound page, in bytes.
+pub(crate) const COMPOUND_BYTES: usize = 1 << COMPOUND_SHIFT;
+/// Runs in a compound page; one bit each in a run map.
+pub(crate) const RUNS_PER_COMPOUND: usize = COMPOUND_BYTES / RUN_BYTES;
+
+/// Slices are tried from this size down, in bytes: 64 of them fit 47 bits of address space.
+pub(crate) const SLICE_BYTES_MAX: usize = 1 << 40;
+/// The smallest slice that still holds a program, in bytes.
+pub(crate) const SLICE_BYTES_MIN: usize = 1 << 26;
+/// Address space asked for in all, in bytes: what more nodes share.
+pub(crate) const RESERVE_BYTES_MAX: usize = 1 << 46;
+/// Compounds made writable at once: 64 MiB.  Many small mprotect islands make fork slow
+/// (200 of them: three times slower), one growing map does not.
+pub(crate) const COMMIT_STEP: u32 = 32;
+/// Free compounds kept with their pages, per node, before the system gets them back: 32 MiB.
+pub(crate) const FREE_RESIDENT_MAX: u32 = 16;
+
+/// Objects moved between a CPU's slab and the layers below at once.  The batch lives on the
+/// stack of the slow path, which has 1 KiB in all (16 KiB threads, small signal stacks).
+pub(crate) const BATCH_MAX: usize = 32;
+/// A batch holds at most this many bytes, but at least one object.
+pub(crate) const BATCH_BYTES: usize = 64 << 10;
+/// Objects of one class that a CPU's slab holds at most.
+pub(crate) const SLAB_OBJECTS_MAX: usize = 1024;
+/// Bytes of one class that a CPU's slab holds at most, but at least [`SLAB_OBJECTS_MIN`] objects.
+pub(crate) const SLAB_CLASS_BYTES: usize = 256 << 10;
+/// Objects of one class that a CPU's slab can always hold.
+pub(crate) const SLAB_OBJECTS_MIN: usize = 2;
+/// Objects of one other node that a CPU's slab holds before they go home.
+pub(crate) const REMOTE_OBJECTS: usize = 64;
+
+/// Nodes that the allocator tells apart; more share stacks and slices round robin.
+pub(crate) const NODES_MAX: usize = 64;
+/// CPUs that the table of slabs can hold: the kernel's largest `NR_CPUS`.
+pub(crate) const CPUS_MAX: usize = 8192;
+/// Rounds a waiter spins before it sleeps: a few hundred nanoseconds, the length of a slow path.
+pub(crate) const SPINS: u32 = 64;
+
+const _: () = assert!(RUNS_PER_COMPOUND == 64, "a run map is one 64-bit word");
+const _: () = assert!(SLICE_BYTES_MAX * NODES_MAX <= RESERVE_BYTES_MAX);
+const _: () = assert!(BATCH_MAX * 8 <= 256, "a batch takes a quarter of the slow path's stack");
+
+/// Bytes of a span's record: counts and links in one cache line, then a bit an object.
+pub(crate) const SPAN_RECORD_BYTES: usize = 64 + RUN_BYTES / 8 / 8;
+/// Bytes of a node's page heap record and pools, at the start of its slice's metadata room.
+pub(crate) const NODE_RECORD_BYTES: usize = 12 << 10;
+/// The part of [`NODE_RECORD_BYTES`] that is the page heap's.
+pub(crate) const PAGEHEAP_RECORD_BYTES: usize = 1 << 10;
+/// A slice's metadata room, for records of no fixed place, is this fraction of the slice.
+pub(crate) const ROOM_FRACTION: usize = 64;
+/// The smallest metadata room, in bytes.
+pub(crate) const ROOM_BYTES_MIN: usize = 4 << 20;
+/// Bytes of metadata room made writable at once.
+pub(crate) const ROOM_STEP: usize = 1 << 20;

@@ -1,0 +1,279 @@
+//! front: what callers see.  Misses come in here, and every request that no hit path can serve.
+#![allow(unsafe_code, reason = "blocks are raw memory at this layer's edge")]
+
+mod busy;
+mod deferred;
+mod drain;
+mod global;
+mod hit;
+mod life;
+mod settings;
+mod start;
+mod stats;
+
+pub use drain::{drain_all, drain_cpu, trim};
+pub use global::HomeNode;
+pub use life::{vfork_begin, vfork_end};
+pub use stats::{Census, check, fail_call, print_stats, stats_json};
+
+use busy::Busy;
+
+use crate::base::classes::{CLASS_BYTES_MAX, Class};
+use crate::base::sync::Ordering;
+use crate::pageheap::{emergency, large};
+use crate::region::{self, Place, State};
+use crate::slab::{self, Homecoming};
+use crate::sys::fatal::{Fault, die, misuse, not_a_start};
+use crate::sys::{mem, process};
+use crate::{percpu, topo};
+
+/// Largest request, in bytes: what a pointer difference can express.
+const REQUEST_MAX: usize = isize::MAX.cast_unsigned();
+
+/// What the hit path of malloc jumps to.
+#[cold]
+pub extern "C" fn slow_alloc(size: usize) -> *mut u8 {
+    match Class::of_size(size) {
+        Some(class) => alloc_class(class),
+        None => alloc_large(size, 16).0,
+    }
+}
+
+/// What the hit path of free jumps to in a Rust program: every pointer must be ours.
+///
+/// # Safety
+/// `object` is null or was handed out and is not used any more.
+#[cold]
+unsafe extern "C" fn slow_free(object: *mut u8) {
+    // SAFETY: the caller's promise.
+    if !unsafe { free_if_ours(object) } && !object.is_null() {
+        die_of_stranger(object);
+    }
+}
+
+/// Ends the program: a pointer outside our space was freed, and there is no next allocator.
+#[cold]
+pub fn die_of_stranger(object: *mut u8) -> ! {
+    die(format_args!(
+        "pointer outside the heap: free of {object:p}, which homenode never handed out; \
+         find which allocator it comes from"
+    ))
+}
+
+/// Ends the program: a throwing new failed, and no C++ library is there to throw.
+#[cold]
+pub fn die_of_no_new() -> ! {
+    die(format_args!("out of memory in operator new, and no C++ library to throw bad_alloc; link libstdc++ or libc++"))
+}
+
+/// Ends the program after a panic of the allocator itself.
+#[cold]
+pub fn die_of_panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    die(format_args!("a bug of homenode: {info}"))
+}
+
+/// Takes a block back by the slow path; false for a pointer outside our space, null among them.
+///
+/// # Safety
+/// `object` is not ours, or was handed out and is not used any more.
+#[cold]
+pub unsafe fn free_if_ours(object: *mut u8) -> bool {
+    let address = object.expose_provenance();
+    let Some(place) = region::locate(address) else { return false };
+    match Busy::enter() {
+        Some(_busy) => {
+            process::notice_fork();
+            free_here(&place);
+        }
+        None => deferred::push(address),
+    }
+    true
+}
+
+fn prepare() -> bool {
+    if !start::ensure() {
+        return false;
+    }
+    process::notice_fork();
+    deferred::take_all(|object| {
+        if let Some(place) = region::locate(object) {
+            free_here(&place);
+        }
+    });
+    true
+}
+
+#[cold]
+fn alloc_class(class: Class) -> *mut u8 {
+    let size = class.shape().size as usize;
+    let Some(_busy) = Busy::enter() else { return alloc_in_handler(size, size & size.wrapping_neg()) };
+    let address = if prepare() { percpu::allocate(class, life::thread_registered).ok() } else { None };
+    pointer(address)
+}
+
+/// Hands out a block of whole compounds, or an over-aligned one; and whether it is all zeros.
+#[cold]
+fn alloc_large(size: usize, align: usize) -> (*mut u8, bool) {
+    if size > REQUEST_MAX {
+        return (core::ptr::null_mut(), false);
+    }
+    let Some(_busy) = Busy::enter() else { return (alloc_in_handler(size, align), false) };
+    if !prepare() {
+        return (core::ptr::null_mut(), false);
+    }
+    let near = topo::here();
+    let nodes = topo::nodes();
+    let mut homes = (0..nodes).map(|step| crate::base::ids::NodeIndex::new((near.get() + step) % nodes));
+    let block = homes.find_map(|home| large::take(home, size, align).ok());
+    (pointer(block.map(|block| block.address)), block.is_some_and(|block| block.zeroed))
+}
+
+#[cold]
+fn alloc_in_handler(size: usize, align: usize) -> *mut u8 {
+    // The interrupted slow path has its node open; which one it is costs a system call to ask.
+    let block = region::open_slices().find_map(|(home, _)| emergency::take(home, size, align).ok());
+    pointer(block)
+}
+
+fn pointer(address: Option<usize>) -> *mut u8 {
+    address.map_or(core::ptr::null_mut(), core::ptr::with_exposed_provenance_mut)
+}
+
+/// Takes back the block that starts at `place`; the thread may take locks.
+fn free_here(place: &Place) {
+    let address = place.slice.base() + place.offset;
+    if let Some(class) = class_at(place) {
+        percpu::free(address, place.node, class, life::thread_registered);
+        return;
+    }
+    if !place.slice.is_known(place.compound()) {
+        misuse(Fault::NeverAllocated, address);
+    }
+    match place.slice.head(place.compound()).state() {
+        State::LargeFirst if large::starts_at(place) => large::give(place),
+        State::LargeFirst | State::LargeRest => not_a_start(address),
+        State::Emergency => emergency::give(place),
+        // A compound of its own that went back, or runs without a span.
+        State::Unused => misuse(Fault::DoubleFree, address),
+        State::Runs => misuse(Fault::NeverAllocated, address),
+    }
+}
+
+fn class_at(place: &Place) -> Option<Class> {
+    // Acquire: who reads the class finds its span.
+    Class::from_byte(place.slice.class_byte(place.run()).load(Ordering::Acquire))
+}
+
+/// Hands out `size` bytes at 16-byte alignment; null when there is no memory.
+#[must_use]
+pub fn alloc(size: usize) -> *mut u8 {
+    hit::alloc(size)
+}
+
+/// Hands out `size` bytes at `align`, a power of two; null when there is no memory.
+#[must_use]
+pub fn alloc_aligned(size: usize, align: usize) -> *mut u8 {
+    debug_assert!(align.is_power_of_two());
+    match Class::of_layout(size, align) {
+        // The class's own size leads the hit path to the same class.
+        Some(class) => hit::alloc(class.shape().size as usize),
+        None => alloc_large(size, align).0,
+    }
+}
+
+/// Hands out a block for a layout: 8-byte objects too, where C would get 16 bytes.
+fn alloc_layout(layout: core::alloc::Layout) -> *mut u8 {
+    if layout.size() <= 8 && layout.align() <= 8 {
+        return hit::alloc_eight();
+    }
+    alloc_aligned(layout.size(), layout.align())
+}
+
+/// What the hit path of [`hit::alloc_eight`] jumps to.
+#[cold]
+extern "C" fn slow_eight() -> *mut u8 {
+    alloc_class(Class::EIGHT)
+}
+
+/// Hands out `size` zeroed bytes at `align`, a power of two; null when there is no memory.
+#[must_use]
+pub fn alloc_zeroed(size: usize, align: usize) -> *mut u8 {
+    let (block, zeroed) = match Class::of_layout(size, align) {
+        Some(_) => (alloc_aligned(size, align), false),
+        None => alloc_large(size, align),
+    };
+    if !block.is_null() && !zeroed {
+        // SAFETY: the block is fresh, at least `size` bytes long, and nobody else's.
+        unsafe { mem::zero(block.expose_provenance(), size) };
+    }
+    block
+}
+
+/// Takes a block back.
+///
+/// # Safety
+/// `object` is null or was handed out and is not used any more.
+pub unsafe fn free(object: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { hit::free(object) };
+}
+
+/// Bytes that may be used of the block at `object`: none for a pointer that is not ours.
+///
+/// # Safety
+/// `object` was handed out and is live, or is not ours.
+pub unsafe fn usable_size(object: *const u8) -> Option<usize> {
+    let place = region::locate(object.expose_provenance())?;
+    if let Some(class) = class_at(&place) {
+        return Some(slab::object_bytes(&place, class));
+    }
+    if !place.slice.is_known(place.compound()) {
+        misuse(Fault::NeverAllocated, object.expose_provenance());
+    }
+    match place.slice.head(place.compound()).state() {
+        State::LargeFirst if large::starts_at(&place) => Some(large::usable(&place)),
+        State::Emergency => Some(emergency::usable(&place)),
+        State::Unused => misuse(Fault::DoubleFree, object.expose_provenance()),
+        _ => not_a_start(object.expose_provenance()),
+    }
+}
+
+/// Gives the block at `object`, `usable` bytes long, `size` bytes, in place or at a new address;
+/// null when there is no memory, and the old block stays.
+///
+/// # Safety
+/// `object` was handed out, is live, and `usable` is what [`usable_size`] says of it.
+pub unsafe fn realloc(object: *mut u8, usable: usize, size: usize, align: usize) -> *mut u8 {
+    if resize(object.expose_provenance(), usable, size) {
+        return object;
+    }
+    let block = alloc_aligned(size, align);
+    if block.is_null() {
+        // A shrink that finds no smaller block is served by the one it has.
+        return if size <= usable { object } else { block };
+    }
+    // SAFETY: both blocks are live and apart, and at least that long.
+    unsafe { mem::copy(object.expose_provenance(), block.expose_provenance(), usable.min(size)) };
+    // SAFETY: the caller gives the old block up.
+    unsafe { hit::free(object) };
+    block
+}
+
+fn resize(address: usize, usable: usize, size: usize) -> bool {
+    if size <= usable && (size > usable / 2 || usable <= 64) {
+        return true;
+    }
+    let Some(place) = region::locate(address) else { return false };
+    if size <= CLASS_BYTES_MAX || size > REQUEST_MAX || !large::starts_at(&place) || class_at(&place).is_some() {
+        return false;
+    }
+    Busy::enter().is_some_and(|_busy| prepare() && large::resize(&place, size))
+}
+
+/// Gives the spans of all nodes without an object out back to their page heaps.
+fn trim_spans() {
+    let mut back = Homecoming::default();
+    for (node, _) in region::open_slices() {
+        slab::trim(node, &mut back);
+    }
+}

@@ -1,0 +1,51 @@
+//! homenode: a NUMA memory allocator.  Every byte has a home node.
+//!
+//! | layer | what it does | on a miss it asks | 
+//! |---|---|---|
+//! | `front` | malloc, `GlobalAlloc`: size class, or whole compounds | percpu, pageheap |
+//! | `percpu` | one slab a CPU: rseq critical sections, flips, drains | transfer |
+//! | `transfer` | batches between slabs and spans; objects on their way home | slab |
+//! | `slab` | per node and class: spans cut into equal objects, a bitmap a span | pageheap |
+//! | `pageheap` | per node: compounds of 2 MiB cut into runs of 32 KiB; large blocks | region |
+//! | `region` | per node: a slice of address space; commit and decommit | sys |
+//! | `topo` | which nodes there are, and which one a CPU is on | sys |
+//! | `sys` | the only layer that knows the kernel and the processor | |
+//! | `base` | pure facts and small tools | |
+//!
+//! Requests go down as arguments, memory comes up as return values, and nothing calls upward.
+#![no_std]
+
+mod base;
+#[cfg(not(loom))]
+mod front;
+#[cfg(not(loom))]
+mod pageheap;
+#[cfg(not(loom))]
+mod percpu;
+#[cfg(not(loom))]
+mod region;
+#[cfg(not(loom))]
+mod slab;
+#[cfg(not(loom))]
+mod sys;
+#[cfg(not(loom))]
+mod topo;
+#[cfg(not(loom))]
+mod transfer;
+
+#[cfg(not(loom))]
+pub use front::{
+    Census, HomeNode, alloc, alloc_aligned, alloc_zeroed, check, die_of_no_new, die_of_panic, die_of_stranger, drain_all, drain_cpu, fail_call, free, free_if_ours,
+    print_stats, realloc, slow_alloc, stats_json, trim, usable_size, vfork_begin, vfork_end,
+};
+#[cfg(not(loom))]
+pub use percpu::{Drained, How};
+
+/// What the hit paths of other packages are made of.
+#[doc(hidden)]
+#[cfg(not(loom))]
+pub mod seam {
+    pub use crate::base::classes::{CLASS_BYTES_MAX, TABLE, TABLE_MAX};
+    pub use crate::base::config::RUN_SHIFT;
+    pub use crate::sys::arch::{HOT, SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_RUNS_OFFSET};
+}

@@ -1,0 +1,10 @@
+//! pageheap: compounds cut into runs, large blocks of whole compounds, and the handlers' reserve.
+//!
+//! What is handed out is said by the heads' run maps; the lists here are derived, and rebuilt from
+//! the heads after a fork that left the lock behind.
+
+pub(crate) mod emergency;
+pub(crate) mod large;
+mod runs;
+
+pub(crate) use runs::{RunsBack, census, give_runs, rebuild_check, take_runs};

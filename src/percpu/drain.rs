@@ -1,0 +1,103 @@
+//! Drains: a CPU's objects go to the layers below, asked for from any CPU.
+//!
+//! Two proofs that no section uses the old slab any more:
+//!
+//! 1. *Fence*: `membarrier` makes the CPU's section, if there is one, start again.  It interrupts the
+//!    CPU when that runs this process.
+//! 2. *Quiet*: no interrupt.  The CPU's own next slow path answers, or each task of the process has
+//!    been seen asleep or on another CPU once: it has left its section, and its next one sees the new
+//!    table entry.  A CPU where one task computes without ever missing stays unanswered; that is a
+//!    state (Asked), which the next drain finds and goes on from: it never flips twice.
+
+use super::cpus::{Cpu, Phase, count, record};
+use super::slab::Slab;
+use crate::base::classes::Class;
+use crate::base::ids::CpuId;
+use crate::base::sync::Ordering;
+use crate::slab::Homecoming;
+use crate::sys::arch::{REMOTE_STACK, STACKS};
+use crate::sys::cpu::{Tasks, tasks_on};
+use crate::sys::rseq;
+use crate::transfer;
+
+/// How a drain makes sure that nobody uses the CPU's objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    /// The caller's own CPU without any proof needed; others by fence where the kernel offers it,
+    /// quietly where not.
+    Auto,
+    /// By `membarrier`: always at once, interrupts a CPU that runs this process.
+    Fence,
+    /// Without an interrupt; may be pending.
+    Quiet,
+}
+
+/// What became of a drain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Drained {
+    /// This many objects went to the layers below.
+    Objects(u64),
+    /// A task may still be in a section on that CPU: ask again later.  Nothing is lost meanwhile.
+    Pending,
+}
+
+/// Rounds that a quiet drain looks for an answer before it is pending.
+const ROUNDS: u32 = 4;
+
+/// Drains one CPU.  A CPU without a slab, or beyond the table, has nothing to drain.
+pub(crate) fn drain_cpu(cpu: CpuId, how: How) -> Drained {
+    let Some(record) = record(cpu) else { return Drained::Objects(0) };
+    let here = rseq::current_cpu(|| {}) == Some(cpu);
+    let proof = || match how {
+        How::Fence => rseq::fence_cpu(cpu).is_ok(),
+        How::Auto if rseq::can_fence() => rseq::fence_cpu(cpu).is_ok(),
+        How::Auto | How::Quiet => (0..ROUNDS).any(|_| tasks_on(cpu) == Tasks::Away),
+    };
+    let held = record.enter(cpu);
+    let slab = match record.phase() {
+        Phase::Absent => return Drained::Objects(0),
+        Phase::Live if here && let Some(slab) = record.flip_own(cpu) => Some(slab),
+        Phase::Answered => record.collect(cpu),
+        phase => {
+            if phase == Phase::Live {
+                record.ask(cpu);
+            }
+            // The CPU may answer only while the lock is free; a proof of our own needs no answer.
+            if proof() { record.collect(cpu) } else { None }
+        }
+    };
+    let Some(slab) = slab else { return Drained::Pending };
+    let objects = empty(record, slab);
+    record.keep(slab);
+    record.drained.fetch_add(objects, Ordering::Relaxed);
+    drop(held);
+    Drained::Objects(objects)
+}
+
+/// Drains every CPU that the table has; pending if any is.
+pub(crate) fn drain_all(how: How) -> Drained {
+    let cpus = (0..count()).filter_map(|cpu| u32::try_from(cpu).ok().map(CpuId));
+    cpus.fold(Drained::Objects(0), |sum, cpu| match (sum, drain_cpu(cpu, how)) {
+        (Drained::Objects(sum), Drained::Objects(more)) => Drained::Objects(sum + more),
+        _ => Drained::Pending,
+    })
+}
+
+#[expect(unsafe_code, reason = "the slab is ours alone")]
+fn empty(record: &Cpu, slab: Slab) -> u64 {
+    let mut back = Homecoming::default();
+    let mut objects = 0;
+    for stack in 0..STACKS {
+        // SAFETY: `drain_cpu` proved that no section uses the slab, and keeps the flip lock.
+        let words = unsafe { slab.take_stack(stack) };
+        objects += words.len() as u64;
+        if stack >= REMOTE_STACK {
+            transfer::give_mixed(words, &mut back);
+        } else if let Some(class) = u8::try_from(stack).ok().and_then(Class::from_byte)
+            && !words.is_empty()
+        {
+            transfer::give(record.node(), class, words, &mut back);
+        }
+    }
+    objects
+}

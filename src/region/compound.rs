@@ -1,0 +1,200 @@
+//! The head of a compound page: one record per 2 MiB, always.
+//!
+//! ```text
+//! byte 0   refcount    32  runs handed out, plus pins
+//! byte 4   state       16  see State
+//! byte 6   owner       16  heap that the compound belongs to; 0 is the process's own
+//! byte 8   run map     64  bit r: run r is handed out
+//! byte 16  starts      64  bit r: a span starts at run r
+//! byte 24  backed      64  bit r: run r may be touched; all ones where commits go by compounds
+//! byte 32  special     64  bit r: run r is sampled, guarded or pinned: its class byte is 0
+//! byte 40  large       64  bytes of a large block (first compound); offset of its first (others)
+//! byte 48  next, prev  32+32  list of the page heap, by compound number; 0 is none
+//! byte 56  group       32  number of the 1 GiB group whose count this compound joins, plus 1; 0 is none
+//! byte 60  bucket      32  list that the compound is on, plus 1; 0 is none
+//! ```
+//!
+//! **Run map and refcount.**  To hand runs out, first raise the refcount unless it is zero, then
+//! claim bits; to take them back, first clear bits, then lower the refcount.  So the count is never
+//! below the number of set bits, and who lowers it to zero is alone with an empty compound and
+//! retires it.  n runs of one compound move both by one read-modify-write each.
+//!
+//! | site | order | pairs with | why |
+//! |---|---|---|---|
+//! | C1 refcount raise (compare-exchange) | Acquire | C4 | sees the compound as its last user left it |
+//! | C2 run map claim (fetch-or) | Acquire | C3 | sees the runs as their last user left them |
+//! | C3 run map clear (fetch-and) | Release | C2 | the last user's writes come before the reuse |
+//! | C4 refcount lower (fetch-sub) | Release, then an Acquire fence at zero | C1, C4 | who retires sees what all others wrote |
+
+use crate::base::bits;
+use crate::base::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+
+/// What a compound is used for.
+///
+/// | state | owner of the head | list | legal calls |
+/// |---|---|---|---|
+/// | Unused | the slice | its free map, or past the frontier | take |
+/// | Runs | the page heap | a bucket while a run is free | claim, give back |
+/// | LargeFirst, LargeRest | the block's user | none | free, grow, shrink |
+/// | Emergency | signal handlers | none | free |
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u16)]
+pub(crate) enum State {
+    /// Free, or never used.
+    Unused = 0,
+    /// Cut into runs.
+    Runs = 1,
+    /// First compound of a large block.
+    LargeFirst = 2,
+    /// A later compound of a large block.
+    LargeRest = 3,
+    /// Blocks that signal handlers took while their thread was in a slow path.
+    Emergency = 4,
+}
+
+/// A compound's head.  Zero bytes are an unused one.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct Head {
+    refcount: AtomicU32,
+    state: AtomicU16,
+    owner: AtomicU16,
+    run_map: AtomicU64,
+    starts: AtomicU64,
+    backed: AtomicU64,
+    special: AtomicU64,
+    /// Bytes of a large block in its first compound, compounds back to that first in the others.
+    pub(crate) large: AtomicU64,
+    /// Next on the list; 0 is none.
+    pub(crate) next: AtomicU32,
+    /// Previous on the list; 0 is none.
+    pub(crate) prev: AtomicU32,
+    group: AtomicU32,
+    /// List that the compound is on, plus 1; 0 is none.
+    pub(crate) bucket: AtomicU32,
+}
+
+/// What became of a compound when runs came back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Left {
+    /// Others still use it.
+    InUse,
+    /// Nobody does: the caller retires it.
+    Empty,
+}
+
+impl Head {
+    /// The state.
+    pub(crate) fn state(&self) -> State {
+        match self.state.load(Ordering::Relaxed) {
+            1 => State::Runs,
+            2 => State::LargeFirst,
+            3 => State::LargeRest,
+            4 => State::Emergency,
+            _ => State::Unused,
+        }
+    }
+
+    /// Moves from one state to another; the compound is the caller's alone.
+    pub(crate) fn transit(&self, from: State, to: State) {
+        debug_assert_eq!(self.state(), from);
+        self.state.store(to as u16, Ordering::Release);
+    }
+
+    /// Starts a compound cut into runs, with the first `count` runs handed out.
+    pub(crate) fn begin_runs(&self, count: u32) {
+        debug_assert_eq!(self.run_map.load(Ordering::Relaxed), 0);
+        self.starts.store(0, Ordering::Relaxed);
+        self.backed.store(u64::MAX, Ordering::Relaxed);
+        self.run_map.store(bits::range(0, count), Ordering::Relaxed);
+        self.refcount.store(count, Ordering::Relaxed);
+        self.transit(State::Unused, State::Runs);
+    }
+
+    /// Hands out `count` adjacent runs: the number of the first.  `Err(Left::Empty)`: there were
+    /// none, and meanwhile the last of the others left: the caller retires the compound.
+    pub(crate) fn claim_runs(&self, count: u32) -> Result<u32, Left> {
+        if !self.raise(count) {
+            return Err(Left::InUse);
+        }
+        let mut map = self.run_map.load(Ordering::Relaxed);
+        while let Some(first) = bits::find_zeros(map, count) {
+            // C2
+            let mask = bits::range(first, count);
+            match self.run_map.compare_exchange(map, map | mask, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Ok(first),
+                Err(now) => map = now,
+            }
+        }
+        Err(self.lower(count))
+    }
+
+    /// Takes back the runs of `mask`, all handed out.
+    pub(crate) fn give_back_runs(&self, mask: u64) -> Left {
+        self.starts.fetch_and(!mask, Ordering::Relaxed);
+        // C3
+        self.run_map.fetch_and(!mask, Ordering::Release);
+        self.lower(mask.count_ones())
+    }
+
+    /// Raises the refcount unless it is zero.
+    pub(crate) fn raise(&self, count: u32) -> bool {
+        let mut now = self.refcount.load(Ordering::Relaxed);
+        while now != 0 {
+            // C1
+            match self.refcount.compare_exchange(now, now + count, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(other) => now = other,
+            }
+        }
+        false
+    }
+
+    /// Lowers the refcount.
+    pub(crate) fn lower(&self, count: u32) -> Left {
+        // C4
+        let before = self.refcount.fetch_sub(count, Ordering::Release);
+        debug_assert!(before >= count, "a refcount below zero");
+        if before == count {
+            fence(Ordering::Acquire);
+            Left::Empty
+        } else {
+            Left::InUse
+        }
+    }
+
+    /// Sets the refcount of a compound that is the caller's alone.
+    pub(crate) fn begin_count(&self, count: u32) {
+        self.refcount.store(count, Ordering::Relaxed);
+    }
+
+    /// Runs out plus pins.
+    pub(crate) fn refcount(&self) -> u32 {
+        self.refcount.load(Ordering::Relaxed)
+    }
+
+    /// Bit r: run r is handed out.
+    pub(crate) fn run_map(&self) -> u64 {
+        self.run_map.load(Ordering::Relaxed)
+    }
+
+    /// Bit r: a span starts at run r.
+    pub(crate) fn starts(&self) -> u64 {
+        self.starts.load(Ordering::Acquire)
+    }
+
+    /// Notes that a span starts at `run`; its record is written.
+    pub(crate) fn start_span(&self, run: u32) {
+        self.starts.fetch_or(1 << run, Ordering::Release);
+    }
+
+    /// After a fork: the runs in flight of threads that are gone are lost, so the count is that of
+    /// the run map again.  Returns false when the compound turned out empty.
+    pub(crate) fn recount(&self) -> bool {
+        let count = self.run_map.load(Ordering::Relaxed).count_ones();
+        self.refcount.store(count, Ordering::Relaxed);
+        count != 0
+    }
+}
+
+const _: () = assert!(size_of::<Head>() == 64);

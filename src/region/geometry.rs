@@ -1,0 +1,95 @@
+//! Where things stand in a slice: pure arithmetic.
+//!
+//! ```text
+//! base                                                                            base + bytes
+//! | class bytes | heap class bytes | banks of heads | span records | room | compounds ...     |
+//! | 1 a run     | 1 a run          | see Bank       | 576 B a run  |      | 2 MiB each        |
+//! ```
+//! All parts are readable from the start (a wild pointer never faults) and writable from the first
+//! compound's entry up to the frontier's.
+
+use crate::base::config::{
+    COMPOUND_BYTES, ROOM_BYTES_MIN, ROOM_FRACTION, RUN_BYTES, RUNS_PER_COMPOUND, SPAN_RECORD_BYTES,
+};
+
+/// Bytes of a bank: the heads of 64 compounds, and their words.
+pub(super) const BANK_BYTES: usize = 64 * 64 + 64;
+
+/// Offsets from a slice's base, in bytes, of the parts of a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    /// Length of the slice.
+    pub(crate) bytes: usize,
+    /// Heap class bytes.
+    pub(crate) heap_classes: usize,
+    /// Banks of heads.
+    pub(crate) banks: usize,
+    /// Span records.
+    pub(crate) spans: usize,
+    /// Room for records without a fixed place.
+    pub(crate) room: usize,
+    /// End of the room.
+    pub(crate) room_end: usize,
+    /// Number of the first compound that is memory.
+    pub(crate) first: u32,
+    /// Number past the last compound.
+    pub(crate) end: u32,
+}
+
+impl Geometry {
+    /// The geometry of slices of `bytes`, a power of two of at least 64 MiB.
+    #[expect(clippy::cast_possible_truncation, reason = "a slice has at most 2^19 compounds")]
+    pub(crate) const fn of(bytes: usize, page: usize) -> Self {
+        let runs = bytes / RUN_BYTES;
+        let compounds = bytes / COMPOUND_BYTES;
+        let heap_classes = runs.next_multiple_of(page);
+        let banks = heap_classes + runs.next_multiple_of(page);
+        let spans = banks + (compounds.div_ceil(64) * BANK_BYTES).next_multiple_of(page);
+        let room = spans + (runs * SPAN_RECORD_BYTES).next_multiple_of(page);
+        let wanted = bytes / ROOM_FRACTION;
+        let room_bytes = if wanted < ROOM_BYTES_MIN { ROOM_BYTES_MIN } else { wanted };
+        let room_end = (room + room_bytes).next_multiple_of(COMPOUND_BYTES);
+        Self {
+            bytes,
+            heap_classes,
+            banks,
+            spans,
+            room,
+            room_end,
+            first: (room_end / COMPOUND_BYTES) as u32,
+            end: compounds as u32,
+        }
+    }
+
+    /// The tables with one entry a compound: offset, and bytes an entry.
+    pub(super) const fn tables(&self) -> [(usize, usize); 2] {
+        [(0, RUNS_PER_COMPOUND), (self.spans, RUNS_PER_COMPOUND * SPAN_RECORD_BYTES)]
+    }
+
+    /// Runs of the slice.
+    pub(crate) const fn runs(&self) -> usize {
+        self.bytes / RUN_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BANK_BYTES, Geometry};
+
+    #[test]
+    fn parts_follow_each_other_and_leave_most_of_the_slice() {
+        for shift in 26..=40 {
+            for page in [4096, 16384, 65536] {
+                let geometry = Geometry::of(1 << shift, page);
+                let compounds = geometry.end as usize;
+                assert!(geometry.heap_classes >= geometry.runs());
+                assert!(geometry.banks >= geometry.heap_classes + geometry.runs());
+                assert!(geometry.spans >= geometry.banks + compounds.div_ceil(64) * BANK_BYTES);
+                assert!(geometry.room >= geometry.spans + geometry.runs() * 576);
+                assert!(geometry.room_end > geometry.room);
+                assert!(geometry.first < geometry.end / 4, "{geometry:?}");
+                assert!(geometry.room.is_multiple_of(page) && geometry.spans.is_multiple_of(page));
+            }
+        }
+    }
+}

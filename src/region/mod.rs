@@ -1,0 +1,135 @@
+//! region: address space.  One slice a node; the node of an address is its slice's number.
+
+mod compound;
+mod geometry;
+mod slice;
+
+use core::cell::UnsafeCell;
+
+pub(crate) use compound::{Head, Left, State};
+pub(crate) use geometry::Geometry;
+pub(crate) use slice::{Exhausted, Slice};
+
+use crate::base::config::{
+    COMPOUND_SHIFT, NODES_MAX, RESERVE_BYTES_MAX, RUN_SHIFT, SLICE_BYTES_MAX, SLICE_BYTES_MIN,
+};
+use crate::base::ids::{CompoundId, NodeIndex};
+use crate::base::sync::{AtomicUsize, Ordering};
+use crate::sys::{cpu, mem};
+use crate::topo;
+
+static SLICES: [Slice; NODES_MAX] = [const { Slice::new() }; NODES_MAX];
+static BASE: AtomicUsize = AtomicUsize::new(0);
+static END: AtomicUsize = AtomicUsize::new(0);
+static GEOMETRY: Published = Published(UnsafeCell::new(Geometry::of(SLICE_BYTES_MIN, 4096)));
+
+/// The geometry of every slice: written once at start, before anything else of this layer runs.
+#[derive(Debug)]
+struct Published(UnsafeCell<Geometry>);
+
+#[expect(unsafe_code, reason = "written once, before there are readers")]
+// SAFETY: `start` writes it while no other thread can be past its first allocation, which waits
+// for `start` to end; afterwards it is only read.
+unsafe impl Sync for Published {}
+
+/// Where an address lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// The slice.
+    pub(crate) slice: &'static Slice,
+    /// Its node: the address's home node.
+    pub(crate) node: NodeIndex,
+    /// Bytes from the slice's base.
+    pub(crate) offset: usize,
+}
+
+impl Place {
+    /// The compound's number in the slice.
+    #[expect(clippy::cast_possible_truncation, reason = "a slice has at most 2^19 compounds")]
+    pub(crate) const fn compound(&self) -> CompoundId {
+        CompoundId((self.offset >> COMPOUND_SHIFT) as u32)
+    }
+
+    /// The run's number in the slice.
+    pub(crate) const fn run(&self) -> usize {
+        self.offset >> RUN_SHIFT
+    }
+}
+
+/// Reserves a slice for each node, the largest that the system grants up to `slice_bytes_max`.
+/// False: not even the smallest.
+pub(crate) fn start(slice_bytes_max: usize) -> bool {
+    let nodes = topo::nodes();
+    let page = cpu::page_bytes();
+    let share = (RESERVE_BYTES_MAX / nodes.next_power_of_two()).min(SLICE_BYTES_MAX).min(slice_bytes_max);
+    let share = cpu::address_space_left().map_or(share, |left| share.min(left / 2 / nodes));
+    let mut bytes = 1 << share.max(SLICE_BYTES_MIN).ilog2();
+    while bytes >= SLICE_BYTES_MIN {
+        if reserve(nodes, Geometry::of(bytes, page)) {
+            return true;
+        }
+        bytes /= 4;
+    }
+    false
+}
+
+fn reserve(nodes: usize, geometry: Geometry) -> bool {
+    // Slices start at multiples of their size, at most 1 GiB: alignments of blocks count from there.
+    let align = geometry.bytes.min(1 << 30);
+    let total = nodes * geometry.bytes;
+    let Ok(start) = mem::reserve(total + align) else { return false };
+    let base = start.next_multiple_of(align);
+    mem::release(start, base - start);
+    mem::release(base + total, start + align - base);
+    for node in 0..nodes {
+        if mem::allow_read(base + node * geometry.bytes, geometry.room_end).is_err() {
+            mem::release(base, total);
+            return false;
+        }
+        mem::no_dump(base + node * geometry.bytes, geometry.room_end);
+    }
+    publish(geometry);
+    for (node, slice) in SLICES.iter().enumerate().take(nodes) {
+        slice.place(base + node * geometry.bytes);
+    }
+    END.store(base + total, Ordering::Relaxed);
+    // Release: who sees the base sees the geometry.
+    BASE.store(base, Ordering::Release);
+    true
+}
+
+#[expect(unsafe_code, reason = "the one write of the geometry")]
+fn publish(geometry: Geometry) {
+    // SAFETY: see `Published`.
+    unsafe { *GEOMETRY.0.get() = geometry };
+}
+
+/// The geometry of every slice.
+#[expect(unsafe_code, reason = "read after the one write")]
+pub(crate) fn geometry() -> &'static Geometry {
+    // SAFETY: see `Published`.
+    unsafe { &*GEOMETRY.0.get() }
+}
+
+/// Where `address` lies; none for memory that is not ours.
+pub(crate) fn locate(address: usize) -> Option<Place> {
+    let base = BASE.load(Ordering::Acquire);
+    if address < base || address >= END.load(Ordering::Relaxed) {
+        return None;
+    }
+    let shift = geometry().bytes.trailing_zeros();
+    let number = (address - base) >> shift;
+    let slice = SLICES.get(number)?;
+    Some(Place { slice, node: NodeIndex::new(number), offset: (address - base) & (geometry().bytes - 1) })
+}
+
+/// A node's slice.
+pub(crate) fn slice(node: NodeIndex) -> &'static Slice {
+    &SLICES[node.get()]
+}
+
+/// The slices whose memory has been used, with their nodes.
+pub(crate) fn open_slices() -> impl Iterator<Item = (NodeIndex, &'static Slice)> {
+    let slices = SLICES.iter().enumerate().take(topo::nodes());
+    slices.filter(|(_, slice)| slice.is_open()).map(|(node, slice)| (NodeIndex::new(node), slice))
+}

@@ -1,0 +1,453 @@
+//! A node's slice of address space: compounds handed out, taken back, committed and decommitted.
+//!
+//! Compounds below the *frontier* have been used before; a free one has its bit in its bank's free
+//! map, and in the dirty map while its pages may hold old bytes.  The frontier moves by
+//! compare-exchange alone, so that a signal handler that interrupted the holder of the slice's lock
+//! can still get a compound; everything else is under the lock.
+//!
+//! | site | order | pairs with | why |
+//! |---|---|---|---|
+//! | S1 frontier compare-exchange | Relaxed | | numbers only; a fresh compound carries no data |
+//! | S2 committed fetch-max | Release | S3 | the memory is writable before others see it so |
+//! | S3 committed load | Acquire | S2 | |
+//! | S4 `opened` store | Release | S5 | the node's records are ready |
+//! | S5 `opened` load | Acquire | S4 | |
+#![allow(unsafe_code, reason = "metadata records live at fixed offsets of the slice")]
+
+use super::compound::{Head, State};
+use super::geometry::{BANK_BYTES, Geometry};
+use crate::base::config::{COMMIT_STEP, COMPOUND_BYTES, FREE_RESIDENT_MAX, NODE_RECORD_BYTES, ROOM_STEP, RUN_SHIFT};
+use crate::base::ids::{CompoundId, NodeIndex};
+use crate::base::sync::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::sys::errno::Errno;
+use crate::sys::lock::{Held, Lock, Rank};
+use crate::sys::{cpu, mem};
+use crate::topo;
+
+/// 64 heads and their words.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(super) struct Bank {
+    heads: [Head; 64],
+    /// Bit c: compound c is free.
+    pub(super) free: AtomicU64,
+    /// Bit c: free compound c may hold old bytes.
+    pub(super) dirty: AtomicU64,
+    rest: [AtomicU64; 6],
+}
+
+/// A node's slice.
+#[derive(Debug)]
+pub(crate) struct Slice {
+    base: AtomicUsize,
+    lock: Lock,
+    /// 1 when the node's memory may be used.
+    opened: AtomicU32,
+    frontier: AtomicU32,
+    committed: AtomicU32,
+    /// No free compound has a lower number.
+    lowest_free: AtomicU32,
+    /// Free compounds that still have their pages.
+    resident: AtomicU32,
+    /// Free compounds below the frontier.
+    free: AtomicU32,
+    room_used: AtomicUsize,
+    room_committed: AtomicUsize,
+}
+
+/// No compound is left, or the system refuses memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Exhausted;
+
+/// Compounds that were handed out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    /// The first one.
+    pub(crate) first: CompoundId,
+    /// True when every byte is zero.
+    pub(crate) zeroed: bool,
+}
+
+impl Slice {
+    /// A slice without address space.
+    pub(super) const fn new() -> Self {
+        Self {
+            base: AtomicUsize::new(0),
+            lock: Lock::new(),
+            opened: AtomicU32::new(0),
+            frontier: AtomicU32::new(0),
+            committed: AtomicU32::new(0),
+            lowest_free: AtomicU32::new(u32::MAX),
+            resident: AtomicU32::new(0),
+            free: AtomicU32::new(0),
+            room_used: AtomicUsize::new(0),
+            room_committed: AtomicUsize::new(0),
+        }
+    }
+
+    /// Gives the slice its address space.
+    pub(super) fn place(&self, base: usize) {
+        let geometry = geometry();
+        self.base.store(base, Ordering::Relaxed);
+        self.frontier.store(geometry.first, Ordering::Relaxed);
+        self.committed.store(geometry.first, Ordering::Relaxed);
+        self.room_used.store(geometry.room, Ordering::Relaxed);
+        self.room_committed.store(geometry.room, Ordering::Relaxed);
+    }
+
+    /// First byte of the slice, where its class bytes start.
+    pub(crate) fn base(&self) -> usize {
+        self.base.load(Ordering::Relaxed)
+    }
+
+    /// Makes the node's memory usable: at its first use, prefers the node for the whole slice.
+    pub(crate) fn open(&self, node: NodeIndex) -> Result<(), Exhausted> {
+        // S5
+        if self.opened.load(Ordering::Acquire) != 0 {
+            return Ok(());
+        }
+        let _held = self.enter();
+        if self.opened.load(Ordering::Relaxed) != 0 {
+            return Ok(());
+        }
+        let bytes = geometry().bytes;
+        if topo::nodes() > 1
+            && let Some(kernel) = topo::kernel_node(node)
+        {
+            // A refusal (EPERM in a sandbox) leaves first touch to decide; it is counted in sys.
+            let _ = mem::prefer_node(self.base(), bytes, kernel.0);
+        }
+        self.commit_room(geometry().room + NODE_RECORD_BYTES)?;
+        if self.room_used.load(Ordering::Relaxed) == geometry().room {
+            self.room_used.store(geometry().room + NODE_RECORD_BYTES, Ordering::Relaxed);
+        }
+        // S4
+        self.opened.store(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// True once [`Slice::open`] succeeded.
+    pub(crate) fn is_open(&self) -> bool {
+        // S5
+        self.opened.load(Ordering::Acquire) != 0
+    }
+
+    /// The node's page heap record and pools: [`NODE_RECORD_BYTES`] zero bytes to begin with.
+    pub(crate) fn node_record(&self) -> usize {
+        self.base() + geometry().room
+    }
+
+    /// Metadata without a fixed place: zeroed, on this node, never given back.
+    pub(crate) fn room(&self, bytes: usize) -> Result<usize, Exhausted> {
+        let _held = self.enter();
+        let start = self.room_used.load(Ordering::Relaxed);
+        let end = start + bytes.next_multiple_of(64);
+        self.commit_room(end)?;
+        self.room_used.store(end, Ordering::Relaxed);
+        Ok(self.base() + start)
+    }
+
+    fn commit_room(&self, end: usize) -> Result<(), Exhausted> {
+        let done = self.room_committed.load(Ordering::Relaxed);
+        if end <= done {
+            return Ok(());
+        }
+        if end > geometry().room_end {
+            return Err(Exhausted);
+        }
+        let upto = end.next_multiple_of(ROOM_STEP).min(geometry().room_end);
+        mem::commit(self.base() + done, upto - done).map_err(|_| Exhausted)?;
+        self.room_committed.store(upto, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn enter(&self) -> Held<'_> {
+        let held = self.lock.enter(Rank::Slice);
+        if held.orphaned() {
+            self.rebuild();
+        }
+        held
+    }
+
+    /// After a fork: what is free follows from the states of the heads.
+    fn rebuild(&self) {
+        let (mut free, mut resident, mut lowest) = (0, 0, u32::MAX);
+        for number in geometry().first..self.frontier() {
+            let id = CompoundId(number);
+            let bank = self.bank(id);
+            let bit = 1 << (number % 64);
+            if self.head(id).state() != State::Unused {
+                bank.free.fetch_and(!bit, Ordering::Relaxed);
+            } else if bank.free.load(Ordering::Relaxed) & bit != 0 {
+                free += 1;
+                lowest = lowest.min(number);
+                resident += u32::from(bank.dirty.load(Ordering::Relaxed) & bit != 0);
+            }
+            // An unused compound without its bit was on its way when its thread was lost: leaked.
+        }
+        self.free.store(free, Ordering::Relaxed);
+        self.resident.store(resident, Ordering::Relaxed);
+        self.lowest_free.store(lowest, Ordering::Relaxed);
+    }
+
+    /// Number past the highest compound ever handed out.
+    pub(crate) fn frontier(&self) -> u32 {
+        self.frontier.load(Ordering::Relaxed)
+    }
+
+    /// Hands out `count` adjacent compounds, the first one's number a multiple of `align` (a power of two).
+    pub(crate) fn take(&self, count: u32, align: u32) -> Result<Taken, Exhausted> {
+        let _held = self.enter();
+        if let Some(first) = self.find_free(count, align) {
+            let zeroed = self.mark_taken(first, count);
+            if count == 1 && align == 1 {
+                // The search went upward: none below is free.
+                self.lowest_free.store(first + 1, Ordering::Relaxed);
+            }
+            return Ok(Taken { first: CompoundId(first), zeroed });
+        }
+        // Committed before it is handed out: a refusal then leaves nothing to undo.
+        self.commit(self.frontier().next_multiple_of(align) + count)?;
+        let (skipped, first) = self.advance(count, align)?;
+        if skipped < first {
+            self.mark_free(skipped, first - skipped, false);
+        }
+        // A handler may have moved the frontier meanwhile.  If the system refuses now, the numbers
+        // are lost, and no memory.
+        self.commit(first + count)?;
+        Ok(Taken { first: CompoundId(first), zeroed: true })
+    }
+
+    /// Hands out `count` fresh compounds without the lock: for signal handlers.
+    pub(crate) fn take_fresh(&self, count: u32) -> Result<CompoundId, Exhausted> {
+        let (_, first) = self.advance(count, 1)?;
+        self.commit(first + count)?;
+        Ok(CompoundId(first))
+    }
+
+    /// Hands out the `count` compounds after a block that ends at `at`, if they are free or fresh.
+    pub(crate) fn take_at(&self, at: CompoundId, count: u32) -> bool {
+        let _held = self.enter();
+        let Some(end) = at.0.checked_add(count) else { return false };
+        let frontier = self.frontier();
+        if at.0 == frontier {
+            // S1
+            return self.commit(end).is_ok()
+                && self.frontier.compare_exchange(frontier, end, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        }
+        let free = end <= frontier && (at.0..end).all(|number| self.is_free(number));
+        if free {
+            self.mark_taken(at.0, count);
+        }
+        free
+    }
+
+    fn advance(&self, count: u32, align: u32) -> Result<(u32, u32), Exhausted> {
+        let mut from = self.frontier();
+        loop {
+            // Alignment is of the address, and slices are aligned to their size.
+            let first = from.next_multiple_of(align);
+            let end = first.checked_add(count).filter(|&end| end <= geometry().end).ok_or(Exhausted)?;
+            // S1
+            match self.frontier.compare_exchange(from, end, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Ok((from, first)),
+                Err(now) => from = now,
+            }
+        }
+    }
+
+    /// Takes `count` compounds back.  Their pages stay while few do, and go to the system otherwise.
+    pub(crate) fn put(&self, first: CompoundId, count: u32) {
+        let keep = self.resident.load(Ordering::Relaxed) + count <= FREE_RESIDENT_MAX;
+        let address = self.base() + first.offset();
+        // The range is still the caller's: no lock is held over the call.
+        let dirty = keep || mem::decommit(address, count as usize * COMPOUND_BYTES).is_err();
+        for number in first.0..first.0 + count {
+            let head = self.head(CompoundId(number));
+            head.transit(head.state(), State::Unused);
+        }
+        let _held = self.enter();
+        self.mark_free(first.0, count, dirty);
+    }
+
+    /// Gives the pages of all free compounds back to the system; how many compounds that were.
+    pub(crate) fn purge(&self) -> u32 {
+        let _held = self.enter();
+        let mut purged = 0;
+        let mut number = geometry().first;
+        while number < self.frontier() {
+            let run = self.dirty_run(number);
+            if run > 0 {
+                let address = self.base() + CompoundId(number).offset();
+                if mem::decommit(address, run as usize * COMPOUND_BYTES).is_ok() {
+                    self.clear_dirty(number, run);
+                    purged += run;
+                }
+            }
+            number += run.max(1);
+        }
+        purged
+    }
+
+    fn dirty_run(&self, first: u32) -> u32 {
+        let is_dirty = |number: &u32| {
+            let bank = self.bank(CompoundId(*number));
+            let both = bank.dirty.load(Ordering::Relaxed) & bank.free.load(Ordering::Relaxed);
+            both >> (number % 64) & 1 != 0
+        };
+        (first..self.frontier()).take_while(is_dirty).fold(0, |run, _| run + 1)
+    }
+
+    fn clear_dirty(&self, first: u32, count: u32) {
+        for number in first..first + count {
+            self.bank(CompoundId(number)).dirty.fetch_and(!(1 << (number % 64)), Ordering::Relaxed);
+        }
+        self.resident.fetch_sub(count, Ordering::Relaxed);
+    }
+
+    fn is_free(&self, number: u32) -> bool {
+        self.bank(CompoundId(number)).free.load(Ordering::Relaxed) >> (number % 64) & 1 != 0
+    }
+
+    fn find_free(&self, count: u32, align: u32) -> Option<u32> {
+        if self.free.load(Ordering::Relaxed) < count {
+            return None;
+        }
+        let frontier = self.frontier();
+        let mut start = self.lowest_free.load(Ordering::Relaxed).max(geometry().first);
+        let mut length = 0;
+        let mut number = start;
+        while number < frontier {
+            if number.is_multiple_of(64) && self.bank(CompoundId(number)).free.load(Ordering::Relaxed) == 0 {
+                number += 64;
+                length = 0;
+                continue;
+            }
+            if !self.is_free(number) {
+                length = 0;
+            } else if length > 0 {
+                length += 1;
+            } else if number.is_multiple_of(align) {
+                start = number;
+                length = 1;
+            }
+            if length == count {
+                return Some(start);
+            }
+            number += 1;
+        }
+        None
+    }
+
+    fn mark_taken(&self, first: u32, count: u32) -> bool {
+        let mut dirty = 0;
+        for number in first..first + count {
+            let bank = self.bank(CompoundId(number));
+            let bit = 1 << (number % 64);
+            bank.free.fetch_and(!bit, Ordering::Relaxed);
+            dirty += u32::from(bank.dirty.fetch_and(!bit, Ordering::Relaxed) & bit != 0);
+        }
+        self.free.fetch_sub(count, Ordering::Relaxed);
+        self.resident.fetch_sub(dirty, Ordering::Relaxed);
+        dirty == 0
+    }
+
+    fn mark_free(&self, first: u32, count: u32, dirty: bool) {
+        for number in first..first + count {
+            let bank = self.bank(CompoundId(number));
+            let bit = 1 << (number % 64);
+            if dirty {
+                bank.dirty.fetch_or(bit, Ordering::Relaxed);
+            }
+            bank.free.fetch_or(bit, Ordering::Relaxed);
+        }
+        self.free.fetch_add(count, Ordering::Relaxed);
+        self.resident.fetch_add(if dirty { count } else { 0 }, Ordering::Relaxed);
+        self.lowest_free.fetch_min(first, Ordering::Relaxed);
+    }
+
+    /// Makes all compounds below `end`, and their metadata, writable.  Idempotent, so it needs no lock.
+    fn commit(&self, end: u32) -> Result<(), Exhausted> {
+        // S3
+        let done = self.committed.load(Ordering::Acquire);
+        if end <= done {
+            return Ok(());
+        }
+        if end > geometry().end {
+            return Err(Exhausted);
+        }
+        let generous = end.next_multiple_of(COMMIT_STEP).min(geometry().end);
+        let upto = match self.commit_range(done, generous) {
+            Ok(()) => generous,
+            // Near a limit: no more than is asked for.
+            Err(_) => self.commit_range(done, end).map(|()| end).map_err(|_| Exhausted)?,
+        };
+        // S2
+        self.committed.fetch_max(upto, Ordering::Release);
+        Ok(())
+    }
+
+    fn commit_range(&self, from: u32, to: u32) -> Result<(), Errno> {
+        let page = cpu::page_bytes();
+        let (from, to) = (from as usize, to as usize);
+        let commit = |start: usize, end: usize| {
+            // Entries of neighbours may share a page that is writable already.
+            let start = start / page * page;
+            let end = end.next_multiple_of(page);
+            mem::commit(self.base() + start, end - start)
+        };
+        for (table, bytes) in geometry().tables() {
+            commit(table + from * bytes, table + to * bytes)?;
+        }
+        let banks = geometry().banks;
+        commit(banks + from / 64 * BANK_BYTES, banks + to.div_ceil(64) * BANK_BYTES)?;
+        mem::commit(self.base() + from * COMPOUND_BYTES, (to - from) * COMPOUND_BYTES)
+    }
+
+    /// True when the compound was handed out once, so that its head may be read and written.
+    pub(crate) fn is_known(&self, id: CompoundId) -> bool {
+        id.0 >= geometry().first && id.0 < self.frontier()
+    }
+
+    fn bank(&self, id: CompoundId) -> &'static Bank {
+        let address = self.base() + geometry().banks + id.0 as usize / 64 * BANK_BYTES;
+        // SAFETY: each compound below the slice's end has its bank there, readable from the start;
+        // it is written below the committed frontier alone.
+        unsafe { mem::record(address) }
+    }
+
+    /// The head of a compound.
+    pub(crate) fn head(&self, id: CompoundId) -> &'static Head {
+        &self.bank(id).heads[id.0 as usize % 64]
+    }
+
+    /// The class byte of a run, by its number in the slice.
+    pub(crate) fn class_byte(&self, run: usize) -> &'static AtomicU8 {
+        debug_assert!(run < geometry().runs());
+        // SAFETY: each run has its byte at the slice's base, readable from the start.
+        unsafe { mem::record(self.base() + run) }
+    }
+
+    /// Address of the span record of a run, by its number in the slice.
+    pub(crate) fn span_record(&self, run: usize) -> usize {
+        debug_assert!(run < geometry().runs());
+        self.base() + geometry().spans + run * crate::base::config::SPAN_RECORD_BYTES
+    }
+
+    /// Address of a run.
+    pub(crate) fn run_address(&self, run: usize) -> usize {
+        self.base() + (run << RUN_SHIFT)
+    }
+
+    /// Compounds below the frontier, those that are free, and those of them that keep their pages.
+    pub(crate) fn census(&self) -> [u32; 3] {
+        let used = self.frontier() - geometry().first;
+        [used, self.free.load(Ordering::Relaxed), self.resident.load(Ordering::Relaxed)]
+    }
+}
+
+fn geometry() -> &'static Geometry {
+    super::geometry()
+}
+
+const _: () = assert!(size_of::<Bank>() == BANK_BYTES);

@@ -1,0 +1,44 @@
+//! Walks the spans of a class, and checks a whole node's spans against their records.
+
+use super::span::Span;
+use crate::base::classes::Class;
+use crate::base::config::RUNS_PER_COMPOUND;
+use crate::base::ids::CompoundId;
+use crate::base::sync::Ordering;
+use crate::region::{self, Slice, State};
+
+/// The runs where the spans of a class start.
+pub(super) fn spans(slice: &Slice, class: Class) -> impl Iterator<Item = usize> {
+    starts(slice).filter(move |&run| slice.class_byte(run).load(Ordering::Acquire) == class.byte())
+}
+
+/// The runs where spans of any class start.
+fn starts(slice: &Slice) -> impl Iterator<Item = usize> {
+    let compounds = (region::geometry().first..slice.frontier()).map(CompoundId);
+    let cut = compounds.filter(|&id| slice.head(id).state() == State::Runs);
+    cut.flat_map(|id| {
+        let starts = slice.head(id).starts();
+        (0..RUNS_PER_COMPOUND)
+            .filter(move |run| starts >> run & 1 != 0)
+            .map(move |run| id.0 as usize * RUNS_PER_COMPOUND + run)
+    })
+}
+
+/// Checks each span of a node: its bits, its count, its class bytes.  The objects out, by bits; or
+/// the run of the first span that is wrong.  The heap must be at rest.
+pub(crate) fn check(slice: &Slice) -> Result<u64, usize> {
+    let mut out = 0;
+    for run in starts(slice) {
+        let class = Class::from_byte(slice.class_byte(run).load(Ordering::Relaxed)).ok_or(run)?;
+        let shape = class.shape();
+        let span = Span::at(slice, run);
+        let same = (run..run + shape.runs as usize)
+            .all(|run| slice.class_byte(run).load(Ordering::Relaxed) == class.byte());
+        let listed = span.listed.load(Ordering::Relaxed) == 1;
+        if !same || span.count(shape) != span.used() || listed != (span.used() < shape.objects) {
+            return Err(run);
+        }
+        out += u64::from(span.used());
+    }
+    Ok(out)
+}

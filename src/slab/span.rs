@@ -1,0 +1,135 @@
+//! A span: runs cut into equal objects, with a record of its own in the slice's metadata.
+//!
+//! ```text
+//! byte 0   used      32  objects out: set bits
+//! byte 4   carved    32  objects that were ever out: the memory past them was never touched
+//! byte 8   next      32  next on the pool's list, by run number; 0 is none
+//! byte 12  prev      32  previous; 0 is none
+//! byte 16  listed    32  1 while on the pool's list
+//! byte 20  hint      32  no word before this one has a zero bit
+//! byte 64  bits      64 words, bit o: object o is out; bits past the last object are set for good
+//! ```
+//! Each bit changes by one atomic operation on its word: what is allocated is the bits, and the rest
+//! of the record follows from them.
+#![allow(unsafe_code, reason = "the record stands in its slice's metadata")]
+
+use crate::base::bits;
+use crate::base::classes::{OBJECTS_PER_SPAN_MAX, Shape};
+use crate::base::config::SPAN_RECORD_BYTES;
+use crate::base::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::region::Slice;
+use crate::sys::mem;
+
+/// A span's record.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(super) struct Span {
+    used: AtomicU32,
+    carved: AtomicU32,
+    /// Next on the pool's list, by run number; 0 is none.
+    pub(super) next: AtomicU32,
+    /// Previous on the pool's list, by run number; 0 is none.
+    pub(super) prev: AtomicU32,
+    /// 1 while on the pool's list.
+    pub(super) listed: AtomicU32,
+    hint: AtomicU32,
+    rest: [AtomicU32; 10],
+    bits: [AtomicU64; OBJECTS_PER_SPAN_MAX / 64],
+}
+
+/// Why an object could not come back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// It was never out.
+    NeverOut,
+    /// It is back already.
+    NotOut,
+}
+
+impl Span {
+    /// The record of the span that starts at run `run` of `slice`.
+    pub(super) fn at(slice: &Slice, run: usize) -> &'static Self {
+        // SAFETY: each run has its record there; it is writable below the frontier, and a span's runs are.
+        unsafe { mem::record(slice.span_record(run)) }
+    }
+
+    /// Starts a span with no object out.
+    pub(super) fn begin(&self, shape: &Shape) {
+        for field in [&self.used, &self.carved, &self.next, &self.prev, &self.listed, &self.hint] {
+            field.store(0, Ordering::Relaxed);
+        }
+        let words = shape.objects.div_ceil(64) as usize;
+        for word in self.bits.iter().take(words) {
+            word.store(0, Ordering::Relaxed);
+        }
+        self.bits[words - 1].store(tail(shape), Ordering::Relaxed);
+    }
+
+    /// Takes up to `objects.len()` objects out, the lowest first; how many.
+    pub(super) fn take(&self, shape: &Shape, start: usize, objects: &mut [usize]) -> usize {
+        let words = shape.objects.div_ceil(64);
+        let mut taken = 0;
+        let mut word = self.hint.load(Ordering::Relaxed);
+        while word < words && taken < objects.len() {
+            let room = u32::try_from(objects.len() - taken).unwrap_or(u32::MAX);
+            let now = self.bits[word as usize].load(Ordering::Relaxed);
+            let mut mask = bits::lowest_zeros(now, room);
+            self.bits[word as usize].fetch_or(mask, Ordering::Relaxed);
+            while mask != 0 {
+                let object = word * 64 + mask.trailing_zeros();
+                mask &= mask - 1;
+                objects[taken] = start + object as usize * shape.size as usize;
+                taken += 1;
+                self.carved.fetch_max(object + 1, Ordering::Relaxed);
+            }
+            if taken < objects.len() {
+                word += 1;
+            }
+        }
+        self.hint.store(word.min(words - 1), Ordering::Relaxed);
+        self.used.fetch_add(u32::try_from(taken).unwrap_or(0), Ordering::Relaxed);
+        taken
+    }
+
+    /// Takes object `object` back; how many are still out.
+    pub(super) fn give(&self, object: u32) -> Result<u32, Refusal> {
+        if object >= self.carved.load(Ordering::Relaxed) {
+            return Err(Refusal::NeverOut);
+        }
+        let bit = 1 << (object % 64);
+        let before = self.bits[object as usize / 64].fetch_and(!bit, Ordering::Relaxed);
+        if before & bit == 0 {
+            return Err(Refusal::NotOut);
+        }
+        self.hint.fetch_min(object / 64, Ordering::Relaxed);
+        Ok(self.used.fetch_sub(1, Ordering::Relaxed) - 1)
+    }
+
+    /// Objects out.
+    pub(super) fn used(&self) -> u32 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Set bits of objects: what [`Span::used`] follows from.
+    pub(super) fn count(&self, shape: &Shape) -> u32 {
+        let words = shape.objects.div_ceil(64) as usize;
+        let set: u32 = self.bits.iter().take(words).map(|word| word.load(Ordering::Relaxed).count_ones()).sum();
+        set - tail(shape).count_ones()
+    }
+
+    /// After a fork: the counts follow from the bits.
+    pub(super) fn recount(&self, shape: &Shape) {
+        self.used.store(self.count(shape), Ordering::Relaxed);
+        self.hint.store(0, Ordering::Relaxed);
+        self.listed.store(0, Ordering::Relaxed);
+        self.next.store(0, Ordering::Relaxed);
+        self.prev.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The bits of the last word that stand for no object.
+fn tail(shape: &Shape) -> u64 {
+    u64::MAX.checked_shl(shape.objects % 64).filter(|_| !shape.objects.is_multiple_of(64)).unwrap_or(0)
+}
+
+const _: () = assert!(size_of::<Span>() == SPAN_RECORD_BYTES);

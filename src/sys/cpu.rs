@@ -1,0 +1,160 @@
+//! CPUs: how many there can be, which node one is on, and where the process's tasks run.
+#![allow(unsafe_code, reason = "getcpu, sched_getaffinity, getauxval")]
+
+use super::fault::Call;
+use super::file;
+use super::mem::call;
+use crate::base::config::CPUS_MAX;
+use crate::base::ids::CpuId;
+
+/// The base page, in bytes, as the kernel told the process.
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: getauxval reads the auxiliary vector, and does not allocate.
+    let bytes = unsafe { libc::getauxval(libc::AT_PAGESZ) };
+    usize::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(4096)
+}
+
+/// True in a program that runs with more rights than its caller: it must not obey the environment.
+pub(crate) fn is_secure() -> bool {
+    // SAFETY: as in `page_bytes`.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Address space that the process may still map, in bytes; none without a limit (`RLIMIT_AS`).
+pub(crate) fn address_space_left() -> Option<usize> {
+    let mut limit = libc::rlimit64 { rlim_cur: libc::RLIM64_INFINITY, rlim_max: libc::RLIM64_INFINITY };
+    let address = core::ptr::from_mut(&mut limit).expose_provenance();
+    let resource = libc::RLIMIT_AS as usize;
+    // SAFETY: the limit is written to a struct of the kernel's layout.
+    unsafe { call(Call::Rlimit, libc::SYS_prlimit64, [0, resource, 0, address, 0, 0]) }.ok()?;
+    if limit.rlim_cur == libc::RLIM64_INFINITY {
+        return None;
+    }
+    let limit = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
+    let mut text = [0; 64];
+    let statm = file::read(b"/proc/self/statm\0", &mut text).unwrap_or_default();
+    let mapped = statm.split(|&byte| byte == b' ').next().and_then(|pages| core::str::from_utf8(pages).ok()?.parse().ok());
+    Some(limit.saturating_sub(mapped.unwrap_or(0_usize) * page_bytes()))
+}
+
+/// CPU numbers that the kernel can ever name: all are below this.
+pub(crate) fn possible(buffer: &mut [u8]) -> usize {
+    file::read(b"/sys/devices/system/cpu/possible\0", buffer)
+        .ok()
+        .and_then(last_of_list)
+        .map_or_else(|| mask_length(buffer), |last| last as usize + 1)
+        .clamp(1, CPUS_MAX)
+}
+
+/// The last number of a list like `0-3,8\n`; the pure half of [`possible`].
+pub(crate) fn last_of_list(text: &[u8]) -> Option<u32> {
+    let text = text.trim_ascii_end();
+    let start = text.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1);
+    core::str::from_utf8(text.get(start..)?).ok()?.parse().ok()
+}
+
+/// The kernel's CPU mask has this many bits: an upper bound where sysfs is not to be had.
+fn mask_length(buffer: &mut [u8]) -> usize {
+    let address = buffer.as_mut_ptr().expose_provenance();
+    // SAFETY: the buffer is writable for its length.
+    let bytes = unsafe { call(Call::Affinity, libc::SYS_sched_getaffinity, [0, buffer.len(), address, 0, 0, 0]) };
+    bytes.map_or(CPUS_MAX, |bytes| bytes * 8)
+}
+
+/// The CPU and the kernel's node that the calling thread is on.
+pub(crate) fn current() -> Option<(CpuId, u32)> {
+    let mut place = [0_u32; 2];
+    let address = place.as_mut_ptr().expose_provenance();
+    // SAFETY: two words to write to, apart from each other.
+    unsafe { call(Call::Getcpu, libc::SYS_getcpu, [address, address + 4, 0, 0, 0, 0]) }.ok()?;
+    Some((CpuId(place[0]), place[1]))
+}
+
+/// Where tasks of this process may be inside a section that began before this call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tasks {
+    /// Each task was seen asleep or on another CPU.
+    Away,
+    /// At least one may have run on the CPU all the time, or could not be seen.
+    MaybeThere,
+}
+
+/// Looks at each task of the process once: is it asleep, or on another CPU than `cpu`?  The calling
+/// task is in no section.  Kernel: `proc_pid_stat(5)`, fields 3 and 39.
+pub(crate) fn tasks_on(cpu: CpuId) -> Tasks {
+    let mut names = [0; 512];
+    let mut tasks = Tasks::Away;
+    let listed = file::list(b"/proc/self/task\0", &mut names, |name| {
+        if name.first().is_some_and(u8::is_ascii_digit) && !is_away(name, cpu) {
+            tasks = Tasks::MaybeThere;
+        }
+        tasks == Tasks::Away
+    });
+    if listed.is_err() { Tasks::MaybeThere } else { tasks }
+}
+
+fn is_away(task: &[u8], cpu: CpuId) -> bool {
+    const PREFIX: &[u8] = b"/proc/self/task/";
+    const SUFFIX: &[u8] = b"/stat\0";
+    let mut path = [0; 48];
+    let mut len = 0;
+    for &byte in PREFIX.iter().chain(task).chain(SUFFIX) {
+        let Some(slot) = path.get_mut(len) else { return false };
+        *slot = byte;
+        len += 1;
+    }
+    let mut text = [0; 512];
+    match file::read(path.get(..len).unwrap_or_default(), &mut text) {
+        Ok(stat) => stat_is_away(stat, cpu),
+        // A task that is gone is in no section.
+        Err(errno) => errno.0 == libc::ENOENT || errno.0 == libc::ESRCH,
+    }
+}
+
+/// True when a task's stat line says that it sleeps or was last on another CPU.
+pub(crate) fn stat_is_away(stat: &[u8], cpu: CpuId) -> bool {
+    // The name in field 2 may hold anything; the last parenthesis ends it.
+    let Some(end) = stat.iter().rposition(|&byte| byte == b')') else { return false };
+    let mut fields = stat.get(end + 2..).unwrap_or_default().split(|&byte| byte == b' ');
+    let asleep = fields.next().is_some_and(|state| matches!(state, b"S" | b"D" | b"T" | b"t" | b"Z" | b"X"));
+    let last = fields.nth(35).and_then(|field| core::str::from_utf8(field).ok()?.parse::<u32>().ok());
+    asleep || last.is_some_and(|last| last != cpu.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{last_of_list, stat_is_away};
+    use crate::base::ids::CpuId;
+
+    const STAT: &[u8] = b"17 (a) b) (c) R 1 17 17 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 5 0 0 18446744073709551615 \
+        0 0 0 0 0 0 0 0 0 0 0 0 17 3 0 0 0 0 0\n";
+
+    #[test]
+    fn a_running_task_is_away_from_other_cpus_alone() {
+        assert!(!stat_is_away(STAT, CpuId(3)));
+        assert!(stat_is_away(STAT, CpuId(2)));
+    }
+
+    #[test]
+    fn a_sleeping_task_is_away() {
+        let mut asleep = [0; 256];
+        let asleep = asleep.get_mut(..STAT.len()).expect("fits");
+        asleep.copy_from_slice(STAT);
+        asleep[14] = b'S';
+        assert!(stat_is_away(asleep, CpuId(3)));
+    }
+
+    #[test]
+    fn a_broken_line_is_not_away() {
+        assert!(!stat_is_away(b"17 (a", CpuId(0)));
+        assert!(!stat_is_away(b"17 (a) R 1 2", CpuId(0)));
+    }
+
+    #[test]
+    fn the_last_number_of_a_list_is_found() {
+        assert_eq!(last_of_list(b"0-127\n"), Some(127));
+        assert_eq!(last_of_list(b"0,2,5"), Some(5));
+        assert_eq!(last_of_list(b"0\n"), Some(0));
+        assert_eq!(last_of_list(b"\n"), None);
+    }
+}

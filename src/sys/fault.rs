@@ -1,0 +1,79 @@
+//! Fault injection, counters of system calls refused, and the counter of maps.
+//!
+//! Every system call of the allocator passes [`admit`]: a test can make the n-th call of a kind
+//! fail, and what the kernel refuses is counted by kind.
+
+use crate::base::sync::{AtomicU32, Ordering};
+
+/// The kinds of system call that the allocator makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub(crate) enum Call {
+    Mmap,
+    Munmap,
+    Mprotect,
+    Madvise,
+    Mbind,
+    Futex,
+    Rseq,
+    Membarrier,
+    Getcpu,
+    Getpid,
+    Open,
+    Read,
+    Getdents,
+    Affinity,
+    Rlimit,
+}
+
+/// Names of the calls, in the order of [`Call`].
+pub(crate) const CALL_NAMES: [&str; CALLS] = [
+    "mmap", "munmap", "mprotect", "madvise", "mbind", "futex", "rseq", "membarrier", "getcpu", "getpid", "open",
+    "read", "getdents", "affinity", "rlimit",
+];
+const CALLS: usize = 15;
+
+/// Calls refused by the kernel (or by a test), by kind.
+static REFUSED: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
+/// Calls still let through before one is failed, by kind; 0 means: never fail.
+static FUSES: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
+
+/// Maps that our calls have split off so far, at most: each can add one to the kernel's count.
+static SPLITS: AtomicU32 = AtomicU32::new(0);
+
+/// True when the call may go to the kernel; false when a test wants it to fail.
+pub(crate) fn admit(call: Call) -> bool {
+    let fuse = &FUSES[call as usize];
+    // A sticky word is read before it is written: no shared line is dirtied when no test runs.
+    if fuse.load(Ordering::Relaxed) == 0 {
+        return true;
+    }
+    fuse.fetch_sub(1, Ordering::Relaxed) != 1
+}
+
+/// Counts a refusal.
+pub(crate) fn refused(call: Call) {
+    REFUSED[call as usize].fetch_add(1, Ordering::Relaxed);
+}
+
+/// Calls of each kind that were refused, by name.
+pub(crate) fn refusals() -> impl Iterator<Item = (&'static str, u32)> {
+    CALL_NAMES.iter().zip(&REFUSED).map(|(name, count)| (*name, count.load(Ordering::Relaxed)))
+}
+
+/// Lets `after` more calls named `call` through, then fails one.  For tests.
+pub(crate) fn fail_after(call: &str, after: u32) -> bool {
+    let Some(index) = CALL_NAMES.iter().position(|name| *name == call) else { return false };
+    FUSES[index].store(after + 1, Ordering::Relaxed);
+    true
+}
+
+/// Notes a call that can split a map in two.
+pub(crate) fn note_split() {
+    SPLITS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Maps split off so far, at most.
+pub(crate) fn splits() -> u32 {
+    SPLITS.load(Ordering::Relaxed)
+}

@@ -1,0 +1,136 @@
+//! Address space: reserve, allow, give back; every call can be made to fail in a test.
+#![allow(unsafe_code, reason = "the memory calls of Linux, on address space that this crate reserved")]
+
+use super::arch::syscall;
+use super::errno::Errno;
+use super::fault::{Call, admit, note_split, refused};
+
+/// One system call, admitted, counted when refused.
+///
+/// # Safety
+/// As [`syscall`].
+pub(super) unsafe fn call(kind: Call, number: i64, args: [usize; 6]) -> Result<usize, Errno> {
+    if !admit(kind) {
+        refused(kind);
+        return Err(if kind == Call::Membarrier { Errno::PERM } else { Errno::NOMEM });
+    }
+    // SAFETY: the caller's promise.
+    let result = Errno::check(unsafe { syscall(number, args) });
+    if result.is_err() {
+        refused(kind);
+    }
+    result
+}
+
+fn protection(bits: i32) -> usize {
+    usize::try_from(bits).unwrap_or(0)
+}
+
+/// Reserves `bytes` of address space without access or charge.  Kernel: mmap(2), `MAP_NORESERVE`.
+pub(crate) fn reserve(bytes: usize) -> Result<usize, Errno> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new map at an address that the kernel chooses touches nothing that exists.
+    unsafe {
+        call(Call::Mmap, libc::SYS_mmap, [0, bytes, protection(libc::PROT_NONE), protection(flags), usize::MAX, 0])
+    }
+}
+
+/// Maps `bytes` of zeroed, writable memory.
+pub(crate) fn map(bytes: usize) -> Result<usize, Errno> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: as in `reserve`.
+    unsafe { call(Call::Mmap, libc::SYS_mmap, [0, bytes, protection(access), protection(flags), usize::MAX, 0]) }
+}
+
+/// Unmaps a range that [`reserve`] or [`map`] returned, or a part of it.
+pub(crate) fn release(address: usize, bytes: usize) {
+    if bytes > 0 {
+        // SAFETY: the range is this crate's own reservation, and the caller has given up all use of it.
+        // A refusal leaves address space mapped, which loses nothing.
+        let _ = unsafe { call(Call::Munmap, libc::SYS_munmap, [address, bytes, 0, 0, 0, 0]) };
+    }
+}
+
+/// Makes a part of a reservation readable and writable.  Charged where overcommit is strict.
+pub(crate) fn commit(address: usize, bytes: usize) -> Result<(), Errno> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    note_split();
+    // SAFETY: the range is this crate's own reservation.
+    unsafe { call(Call::Mprotect, libc::SYS_mprotect, [address, bytes, protection(access), 0, 0, 0]) }.map(|_| ())
+}
+
+/// Makes a part of a reservation readable: zeros, without charge.
+pub(crate) fn allow_read(address: usize, bytes: usize) -> Result<(), Errno> {
+    note_split();
+    // SAFETY: the range is this crate's own reservation.
+    unsafe { call(Call::Mprotect, libc::SYS_mprotect, [address, bytes, protection(libc::PROT_READ), 0, 0, 0]) }
+        .map(|_| ())
+}
+
+/// Gives the pages of a range back; the next touch reads zeros.  Kernel: madvise(2), `MADV_DONTNEED`.
+pub(crate) fn decommit(address: usize, bytes: usize) -> Result<(), Errno> {
+    advise(address, bytes, libc::MADV_DONTNEED)
+}
+
+/// Leaves a range out of core dumps.
+pub(crate) fn no_dump(address: usize, bytes: usize) {
+    // A refusal only makes dumps larger.
+    let _ = advise(address, bytes, libc::MADV_DONTDUMP);
+}
+
+/// Makes a range read zeros in a child of fork.  Kernel: 4.14.
+pub(crate) fn wipe_on_fork(address: usize, bytes: usize) -> Result<(), Errno> {
+    advise(address, bytes, libc::MADV_WIPEONFORK)
+}
+
+fn advise(address: usize, bytes: usize, advice: i32) -> Result<(), Errno> {
+    // SAFETY: the range is this crate's own, and the caller has given up its contents where the
+    // advice drops them.
+    unsafe { call(Call::Madvise, libc::SYS_madvise, [address, bytes, protection(advice), 0, 0, 0]) }.map(|_| ())
+}
+
+/// Prefers node `node` for the pages of a range.  Kernel: mbind(2), `MPOL_PREFERRED`: it falls back
+/// to other nodes, where `MPOL_BIND` would kill the process.
+pub(crate) fn prefer_node(address: usize, bytes: usize, node: u32) -> Result<(), Errno> {
+    const MPOL_PREFERRED: usize = 1;
+    let mut mask = [0_u64; 16];
+    let Some(word) = mask.get_mut(node as usize / 64) else { return Err(Errno(libc::EINVAL)) };
+    *word = 1 << (node % 64);
+    note_split();
+    let bits = mask.len() * 64 + 1;
+    // SAFETY: the range is this crate's own reservation; the mask outlives the call.
+    unsafe {
+        call(Call::Mbind, libc::SYS_mbind, [address, bytes, MPOL_PREFERRED, mask.as_ptr().expose_provenance(), bits, 0])
+    }
+    .map(|_| ())
+}
+
+/// Zeroes `bytes` at `address`.
+///
+/// # Safety
+/// The range is writable and the caller's alone.
+pub(crate) unsafe fn zero(address: usize, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { core::ptr::write_bytes(core::ptr::with_exposed_provenance_mut::<u8>(address), 0, bytes) };
+}
+
+/// Copies `bytes` from one block to another.
+///
+/// # Safety
+/// Both ranges are live, apart, and the target is the caller's alone.
+pub(crate) unsafe fn copy(from: usize, to: usize, bytes: usize) {
+    let source = core::ptr::with_exposed_provenance::<u8>(from);
+    // SAFETY: the caller's promise.
+    unsafe { core::ptr::copy_nonoverlapping(source, core::ptr::with_exposed_provenance_mut(to), bytes) };
+}
+
+/// A record of type `T` at an address inside the allocator's own metadata.
+///
+/// # Safety
+/// The address is mapped for as long as the program runs, aligned for `T`, and holds a `T` whose
+/// fields are all atomics (zero bytes are a valid one).
+pub(crate) unsafe fn record<T>(address: usize) -> &'static T {
+    // SAFETY: the caller's promise.
+    unsafe { &*core::ptr::with_exposed_provenance::<T>(address) }
+}

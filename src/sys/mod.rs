@@ -1,0 +1,13 @@
+//! sys: the only layer that knows the kernel and the processor.
+
+pub(crate) mod arch;
+pub(crate) mod cpu;
+pub(crate) mod errno;
+pub(crate) mod fatal;
+pub(crate) mod fault;
+pub(crate) mod file;
+pub(crate) mod lock;
+pub(crate) mod mem;
+pub(crate) mod process;
+pub(crate) mod rseq;
+mod wait;

@@ -1,0 +1,117 @@
+//! The process: is this still the one that started, or a child of fork, or a child of vfork?
+//!
+//! A page that the kernel wipes in children (`MADV_WIPEONFORK`) holds one word, 1 in a process that
+//! has been seen, 0 in a child nobody has noticed yet.  Reading it costs one load, finds raw clone
+//! too, and is done in slow paths alone.  Where the kernel refuses, the process id is asked instead.
+//!
+//! | site | order | pairs with | why |
+//! |---|---|---|---|
+//! | P1 `seen` compare-exchange 0 to 2 | Acquire | | one thread of the child counts the generation |
+//! | P2 `seen` store 1 | Release | P3 | the new generation is visible to who sees 1 |
+//! | P3 `seen` load | Acquire | P2 | |
+#![allow(unsafe_code, reason = "one word on a page of its own; getpid")]
+
+use super::arch::thread_pointer;
+use super::fault::Call;
+use super::mem::{self, call};
+use crate::base::sync::{AtomicU32, AtomicUsize, Ordering};
+
+const UNSEEN: u32 = 0;
+const SEEN: u32 = 1;
+const COUNTING: u32 = 2;
+
+static PAGE: AtomicUsize = AtomicUsize::new(0);
+static WIPED: AtomicU32 = AtomicU32::new(0);
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+static SURVIVOR: AtomicUsize = AtomicUsize::new(0);
+static PID: AtomicU32 = AtomicU32::new(0);
+
+/// Notes this process as seen.  Called once at start, before there is a second thread.
+pub(crate) fn start(page_bytes: usize) {
+    PID.store(pid(), Ordering::Relaxed);
+    SURVIVOR.store(thread_pointer(), Ordering::Relaxed);
+    let Ok(page) = mem::map(page_bytes) else { return };
+    PAGE.store(page, Ordering::Relaxed);
+    if mem::wipe_on_fork(page, page_bytes).is_ok() {
+        WIPED.store(1, Ordering::Relaxed);
+    }
+    if let Some(seen) = seen() {
+        seen.store(SEEN, Ordering::Release);
+    }
+}
+
+fn seen() -> Option<&'static AtomicU32> {
+    let page = PAGE.load(Ordering::Relaxed);
+    // SAFETY: the page was mapped at start and stays.
+    (page != 0).then(|| unsafe { mem::record::<AtomicU32>(page) })
+}
+
+/// Counts a new generation when this is a child of fork that nobody noticed before.
+pub(crate) fn notice_fork() {
+    let Some(seen) = seen() else { return };
+    if WIPED.load(Ordering::Relaxed) == 0 {
+        notice_by_pid();
+        return;
+    }
+    // P3
+    while seen.load(Ordering::Acquire) != SEEN {
+        // P1
+        if seen.compare_exchange(UNSEEN, COUNTING, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            begin_generation();
+            // P2
+            seen.store(SEEN, Ordering::Release);
+        }
+        core::hint::spin_loop();
+    }
+}
+
+/// The slower way, for kernels that refuse to wipe.  A child of vfork is told apart by its memory:
+/// the count of open vforks is above zero.
+#[cold]
+fn notice_by_pid() {
+    let known = PID.load(Ordering::Relaxed);
+    if vforks() == 0 && known != pid() {
+        begin_generation();
+    }
+}
+
+fn begin_generation() {
+    PID.store(pid(), Ordering::Relaxed);
+    SURVIVOR.store(thread_pointer(), Ordering::Relaxed);
+    VFORKS.store(0, Ordering::Relaxed);
+    GENERATION.store((GENERATION.load(Ordering::Relaxed) + 1) & 0xffff, Ordering::Relaxed);
+}
+
+/// Forks between the first process and this one, modulo 2^16.
+pub(crate) fn generation() -> u32 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
+/// Thread pointer of the thread that lived through the last fork.
+pub(super) fn survivor() -> usize {
+    SURVIVOR.load(Ordering::Relaxed)
+}
+
+static VFORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Children of vfork that may run in this memory now.
+pub(crate) fn vforks() -> u32 {
+    VFORKS.load(Ordering::Relaxed)
+}
+
+/// Counts a vfork about to happen, or one that is over.
+pub(crate) fn count_vfork(begins: bool) -> u32 {
+    if begins { VFORKS.fetch_add(1, Ordering::Relaxed) + 1 } else { VFORKS.fetch_sub(1, Ordering::Relaxed) - 1 }
+}
+
+/// True in a child of vfork: another process in this one's memory, whose CPU number is stale.
+pub(crate) fn is_vfork_child() -> bool {
+    vforks() > 0 && pid() != PID.load(Ordering::Relaxed)
+}
+
+/// The process id, from the kernel.
+pub(crate) fn pid() -> u32 {
+    // SAFETY: getpid has no arguments and cannot fail.
+    let pid = unsafe { call(Call::Getpid, libc::SYS_getpid, [0; 6]) };
+    pid.ok().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0)
+}

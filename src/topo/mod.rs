@@ -1,0 +1,80 @@
+//! topo: which nodes there are, and which one a CPU is on.
+//!
+//! Nodes are counted densely ([`NodeIndex`]); the kernel's numbers may have holes.  A *fake topology*
+//! puts CPU k on node k modulo n without asking the kernel for anything, so that the node logic runs
+//! at native speed on a machine with one node.
+
+mod list;
+
+use crate::base::config::NODES_MAX;
+use crate::base::ids::{CpuId, KernelNode, NodeIndex};
+use crate::base::sync::{AtomicU32, Ordering};
+use crate::sys::{cpu, file};
+
+static NODES: AtomicU32 = AtomicU32::new(1);
+static FAKE: AtomicU32 = AtomicU32::new(0);
+/// Kernel numbers by index.
+static KERNEL: [AtomicU32; NODES_MAX] = [const { AtomicU32::new(0) }; NODES_MAX];
+
+/// Reads the machine, or invents `fake` nodes when it is not zero.
+pub(crate) fn start(fake: u32, buffer: &mut [u8]) {
+    if fake > 0 {
+        FAKE.store(1, Ordering::Relaxed);
+        NODES.store(fake.min(MAX), Ordering::Relaxed);
+        return;
+    }
+    let mut count = 0;
+    if let Ok(text) = file::read(b"/sys/devices/system/node/online\0", buffer) {
+        for node in list::numbers(text).take(NODES_MAX) {
+            KERNEL[count as usize].store(node, Ordering::Relaxed);
+            count += 1;
+        }
+    }
+    NODES.store(count.clamp(1, MAX), Ordering::Relaxed);
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "64")]
+const MAX: u32 = NODES_MAX as u32;
+
+/// Nodes the allocator tells apart; at least 1.
+pub(crate) fn nodes() -> usize {
+    NODES.load(Ordering::Relaxed) as usize
+}
+
+/// True when the nodes are invented.
+pub(crate) fn is_fake() -> bool {
+    FAKE.load(Ordering::Relaxed) != 0
+}
+
+/// The kernel's number of a node; none for an invented one.
+pub(crate) fn kernel_node(node: NodeIndex) -> Option<KernelNode> {
+    (!is_fake()).then(|| KernelNode(KERNEL[node.get()].load(Ordering::Relaxed)))
+}
+
+/// The node of the CPU that the calling thread is on; `cpu` is what it believes that is.
+pub(crate) fn node_of(cpu: CpuId) -> NodeIndex {
+    if is_fake() {
+        return NodeIndex::new(cpu.index() % nodes());
+    }
+    if nodes() == 1 {
+        return NodeIndex::ZERO;
+    }
+    cpu::current().map_or(NodeIndex::ZERO, |(_, node)| index_of(KernelNode(node)))
+}
+
+/// The CPU and node of the calling thread, by system call: for threads without rseq.
+pub(crate) fn here() -> NodeIndex {
+    if nodes() == 1 {
+        return NodeIndex::ZERO;
+    }
+    match cpu::current() {
+        Some((cpu, _)) if is_fake() => NodeIndex::new(cpu.index() % nodes()),
+        Some((_, node)) => index_of(KernelNode(node)),
+        None => NodeIndex::ZERO,
+    }
+}
+
+fn index_of(node: KernelNode) -> NodeIndex {
+    let found = KERNEL.iter().take(nodes()).position(|known| known.load(Ordering::Relaxed) == node.0);
+    NodeIndex::new(found.unwrap_or(0))
+}

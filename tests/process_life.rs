@@ -1,0 +1,105 @@
+//! Forks, threads, signals and exits (cases F1 to F6). `TEST_FORKS` lengthens the fork tests.
+
+mod support;
+
+use support::{EVERY_SETTING, Run, Setting, compile, number, passes};
+
+const MOST: &[Setting] = &[Setting::Default, Setting::FakeNodes, Setting::NoRseq];
+
+/// The full count in the default setting, a quarter of it in the others.
+fn forks(source: &str, rest: &[&str]) {
+    let program = compile(source, &[]);
+    let full: u32 = number("TEST_FORKS", 200)
+        .parse()
+        .expect("TEST_FORKS is a number");
+    for &setting in EVERY_SETTING {
+        let count = if matches!(setting, Setting::Default) {
+            full
+        } else {
+            full / 4
+        };
+        Run::on_homenode(&program, setting)
+            .args(&[count.to_string()])
+            .args(rest)
+            .limit(120 + u64::from(full) / 4)
+            .passes();
+    }
+}
+
+#[test]
+fn a_fork_amid_churn_does_not_hang() {
+    forks("a_fork_amid_churn_does_not_hang.c", &[]);
+}
+
+#[test]
+fn a_fork_amid_stdio_does_not_hang() {
+    forks("a_fork_amid_stdio_does_not_hang.c", &[]);
+}
+
+#[test]
+fn a_fork_from_a_handler_does_not_hang() {
+    forks("a_fork_from_a_handler_does_not_hang.c", &["2"]);
+}
+
+#[test]
+fn a_fork_from_a_handler_of_a_single_thread_does_not_hang() {
+    forks("a_fork_from_a_handler_does_not_hang.c", &["0"]);
+}
+
+#[test]
+fn handlers_may_allocate() {
+    passes(
+        "handlers_may_allocate.c",
+        &["1.5", "3", "150"],
+        EVERY_SETTING,
+    );
+}
+
+#[test]
+fn destructors_may_allocate() {
+    passes("destructors_may_allocate.c", &[], EVERY_SETTING);
+}
+
+#[test]
+fn a_vfork_child_may_allocate() {
+    passes("a_vfork_child_may_allocate.c", &["100"], EVERY_SETTING);
+}
+
+#[test]
+fn a_fifo_thread_makes_progress() {
+    passes("a_fifo_thread_makes_progress.c", &[], MOST);
+}
+
+#[test]
+fn threads_come_and_go() {
+    passes(
+        "threads_come_and_go.c",
+        &[&number("TEST_THREADS", 8000)],
+        EVERY_SETTING,
+    );
+}
+
+#[test]
+fn a_small_signal_stack_suffices() {
+    let program = compile("a_small_signal_stack_suffices.c", &[]);
+    for &setting in EVERY_SETTING {
+        Run::on_homenode(&program, setting)
+            .env("LD_BIND_NOW", "1")
+            .passes();
+    }
+}
+
+#[test]
+fn a_small_thread_stack_suffices() {
+    passes("a_small_thread_stack_suffices.c", &[], EVERY_SETTING);
+}
+
+#[test]
+fn free_of_null_may_come_first() {
+    passes("free_of_null_may_come_first.c", &[], EVERY_SETTING);
+}
+
+#[test]
+fn malloc_may_come_before_constructors() {
+    passes("malloc_may_come_before_constructors.c", &[], EVERY_SETTING);
+}
