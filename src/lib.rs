@@ -1,6 +1,6 @@
 //! homenode: a NUMA memory allocator.  Every byte has a home node.
 //!
-//! | layer | what it does | on a miss it asks | 
+//! | layer | what it does | on a miss it asks |
 //! |---|---|---|
 //! | `front` | malloc, `GlobalAlloc`: size class, or whole compounds | percpu, pageheap |
 //! | `percpu` | one slab a CPU: rseq critical sections, flips, drains | transfer |
@@ -35,8 +35,9 @@ mod transfer;
 
 #[cfg(not(loom))]
 pub use front::{
-    Census, HomeNode, alloc, alloc_aligned, alloc_zeroed, check, die_of_no_new, die_of_panic, die_of_stranger, drain_all, drain_cpu, fail_call, free, free_if_ours,
-    print_stats, realloc, slow_alloc, stats_json, trim, usable_size, vfork_begin, vfork_end,
+    Census, HomeNode, alloc, alloc_aligned, alloc_zeroed, check, die_of_no_new, die_of_panic, die_of_stranger,
+    drain_all, drain_cpu, fail_call, free, free_if_ours, print_stats, realloc, slow_alloc, stats_json, trim,
+    usable_size, vfork_begin, vfork_end,
 };
 #[cfg(not(loom))]
 pub use percpu::{Drained, How};

@@ -26,20 +26,12 @@ fn aligned_requests_follow_glibc() {
 
 #[test]
 fn aligned_alloc_rejects_a_bad_alignment() {
-    passes(
-        "aligned_alloc_rejects_a_bad_alignment.c",
-        &[],
-        EVERY_SETTING,
-    );
+    passes("aligned_alloc_rejects_a_bad_alignment.c", &[], EVERY_SETTING);
 }
 
 #[test]
 fn posix_memalign_refuses_without_writing() {
-    passes(
-        "posix_memalign_refuses_without_writing.c",
-        &[],
-        EVERY_SETTING,
-    );
+    passes("posix_memalign_refuses_without_writing.c", &[], EVERY_SETTING);
 }
 
 #[test]

@@ -49,9 +49,7 @@ fn maps_and_strings_survive_threads() {
         let mut map = HashMap::new();
         for n in 0..20_000 {
             let key = n * seed % 3000;
-            map.entry(key)
-                .or_insert_with(String::new)
-                .push_str(&n.to_string());
+            map.entry(key).or_insert_with(String::new).push_str(&n.to_string());
             if n % 7 == 0 {
                 map.remove(&(key / 2));
             }
@@ -59,13 +57,8 @@ fn maps_and_strings_survive_threads() {
         map.values().map(String::len).sum::<usize>()
     };
     let alone: Vec<_> = (1..=6).map(work).collect();
-    let threads: Vec<_> = (1..=6)
-        .map(|seed| thread::spawn(move || work(seed)))
-        .collect();
-    let together: Vec<_> = threads
-        .into_iter()
-        .map(|thread| thread.join().expect("no panic"))
-        .collect();
+    let threads: Vec<_> = (1..=6).map(|seed| thread::spawn(move || work(seed))).collect();
+    let together: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
     assert_eq!(alone, together);
 }
 
@@ -78,9 +71,7 @@ fn objects_cross_threads_whole() {
             thread::spawn(move || {
                 for n in 0..5000 {
                     let length = usize::try_from(n % 600).expect("small") + 1;
-                    sender
-                        .send(vec![id << 32 | n; length].into())
-                        .expect("the receiver lives");
+                    sender.send(vec![id << 32 | n; length].into()).expect("the receiver lives");
                 }
             })
         })
@@ -99,25 +90,16 @@ fn objects_cross_threads_whole() {
 #[test]
 fn threads_that_exit_leave_nothing_behind() {
     for round in 0..300_usize {
-        let text = thread::spawn(move || "x".repeat(round * 10))
-            .join()
-            .expect("no panic");
+        let text = thread::spawn(move || "x".repeat(round * 10)).join().expect("no panic");
         assert_eq!(text.len(), round * 10);
     }
 }
 
 #[test]
 fn children_are_spawned_amid_churn() {
-    let churn = thread::spawn(|| {
-        (0..200_000_usize)
-            .map(|n| vec![1_u8; n % 5000 + 1].len())
-            .sum::<usize>()
-    });
+    let churn = thread::spawn(|| (0..200_000_usize).map(|n| vec![1_u8; n % 5000 + 1].len()).sum::<usize>());
     for n in 0..40 {
-        let output = Command::new("/bin/echo")
-            .arg(n.to_string())
-            .output()
-            .expect("echo runs");
+        let output = Command::new("/bin/echo").arg(n.to_string()).output().expect("echo runs");
         assert!(output.status.success());
         assert_eq!(output.stdout, format!("{n}\n").into_bytes());
     }
@@ -127,29 +109,12 @@ fn children_are_spawned_amid_churn() {
 #[test]
 fn no_malloc_symbol_enters_the_program() {
     let program = std::env::current_exe().expect("a program has a path");
-    let output = Command::new("nm")
-        .arg("--defined-only")
-        .arg(program)
-        .output()
-        .expect("nm runs");
+    let output = Command::new("nm").arg("--defined-only").arg(program).output().expect("nm runs");
     assert!(output.status.success());
     let text = String::from_utf8_lossy(&output.stdout);
-    let names = text
-        .lines()
-        .filter_map(|line| line.split_whitespace().last());
+    let names = text.lines().filter_map(|line| line.split_whitespace().last());
     for name in names {
-        let taken = [
-            "malloc",
-            "free",
-            "calloc",
-            "realloc",
-            "posix_memalign",
-            "_Znwm",
-            "_ZdlPv",
-        ];
-        assert!(
-            !taken.contains(&name),
-            "{name} is defined in a program that wanted the crate"
-        );
+        let taken = ["malloc", "free", "calloc", "realloc", "posix_memalign", "_Znwm", "_ZdlPv"];
+        assert!(!taken.contains(&name), "{name} is defined in a program that wanted the crate");
     }
 }

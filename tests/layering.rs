@@ -3,10 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const BOTTOM_TO_TOP: &[&str] = &[
-    "base", "sys", "topo", "policy", "region", "pageheap", "slab", "transfer", "percpu", "pin",
-    "front",
-];
+const BOTTOM_TO_TOP: &[&str] =
+    &["base", "sys", "topo", "policy", "region", "pageheap", "slab", "transfer", "percpu", "pin", "front"];
 const ONLY_IN_SYS: &[&str] = &["libc::", "use libc", "asm!"];
 
 fn rank(layer: &str) -> Option<usize> {
@@ -21,10 +19,7 @@ fn code(text: &str) -> String {
 
 /// The names right after a path prefix: one word, or the first words of a brace group.
 fn first_names(rest: &str) -> Vec<&str> {
-    let word = |text: &'_ str| -> usize {
-        text.find(|c: char| !c.is_alphanumeric() && c != '_')
-            .unwrap_or(text.len())
-    };
+    let word = |text: &'_ str| -> usize { text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len()) };
     let Some(group) = rest.strip_prefix('{') else {
         return vec![&rest[..word(rest)]];
     };
@@ -81,12 +76,8 @@ fn faults(path: &Path, text: &str) -> Vec<String> {
     };
     let depth = parts.len() - usize::from(path.ends_with("mod.rs"));
     let code = code(text);
-    let upward = layers_named(&code, depth)
-        .into_iter()
-        .filter(|name| rank(name) > Some(own));
-    let mut faults: Vec<_> = upward
-        .map(|name| format!("{layer} names {name} above it"))
-        .collect();
+    let upward = layers_named(&code, depth).into_iter().filter(|name| rank(name) > Some(own));
+    let mut faults: Vec<_> = upward.map(|name| format!("{layer} names {name} above it")).collect();
     if layer != "sys" {
         let named = ONLY_IN_SYS.iter().filter(|word| code.contains(**word));
         faults.extend(named.map(|word| format!("{layer} contains `{word}`")));
@@ -113,14 +104,8 @@ fn no_module_names_a_layer_above_it() {
     let mut wrong = Vec::new();
     for file in sources(&root) {
         let text = fs::read_to_string(&file).expect("a source file is text");
-        let path = file
-            .strip_prefix(&root)
-            .expect("the file lies below the source folder");
-        wrong.extend(
-            faults(path, &text)
-                .iter()
-                .map(|fault| format!("{}: {fault}", path.display())),
-        );
+        let path = file.strip_prefix(&root).expect("the file lies below the source folder");
+        wrong.extend(faults(path, &text).iter().map(|fault| format!("{}: {fault}", path.display())));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -129,14 +114,8 @@ fn no_module_names_a_layer_above_it() {
 fn every_folder_is_a_layer() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     for file in sources(&root) {
-        let path = file
-            .strip_prefix(&root)
-            .expect("the file lies below the source folder");
-        let first = path
-            .iter()
-            .next()
-            .expect("a path has a part")
-            .to_string_lossy();
+        let path = file.strip_prefix(&root).expect("the file lies below the source folder");
+        let first = path.iter().next().expect("a path has a part").to_string_lossy();
         let known = first == "lib.rs" || rank(first.trim_end_matches(".rs")).is_some();
         assert!(known, "{} belongs to no layer", path.display());
     }
@@ -147,25 +126,13 @@ fn an_upward_name_is_found() {
     let found = |path: &str, text: &str| !faults(Path::new(path), text).is_empty();
     assert!(found("base/lock.rs", "use crate::sys::futex;"));
     assert!(found("slab/mod.rs", "fn f() { crate::front::init(); }"));
-    assert!(found(
-        "slab/mod.rs",
-        "use crate::{base::units, percpu::{a, b}};"
-    ));
-    assert!(found(
-        "slab/mod.rs",
-        "use crate::{\n    base,\n    transfer::Ring,\n};"
-    ));
+    assert!(found("slab/mod.rs", "use crate::{base::units, percpu::{a, b}};"));
+    assert!(found("slab/mod.rs", "use crate::{\n    base,\n    transfer::Ring,\n};"));
     assert!(found("slab/classes.rs", "use super::super::percpu::Slab;"));
     assert!(found("slab/mod.rs", "use super::percpu::Slab;"));
     assert!(found("region/mod.rs", "unsafe { libc::mmap() }"));
     assert!(found("percpu/mod.rs", "naked_asm!(\"ret\")"));
-    assert!(!found(
-        "front/mod.rs",
-        "use crate::{base::units, percpu::{a, b}};"
-    ));
-    assert!(!found(
-        "slab/classes.rs",
-        "use super::span; // crate::front reads it"
-    ));
+    assert!(!found("front/mod.rs", "use crate::{base::units, percpu::{a, b}};"));
+    assert!(!found("slab/classes.rs", "use super::span; // crate::front reads it"));
     assert!(!found("sys/mem.rs", "use libc::mmap;"));
 }

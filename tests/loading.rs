@@ -8,8 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use support::{
-    EVERY_SETTING, Run, Setting, archive, compile, compile_library, compile_with, scratch,
-    shared_library, tool,
+    EVERY_SETTING, Run, Setting, archive, compile, compile_library, compile_with, scratch, shared_library, tool,
 };
 
 const NOBODY: u32 = 65534;
@@ -35,10 +34,7 @@ fn three_copies_load_in_a_plain_program() {
     let program = compile("three_copies_load.c", &[]);
     let paths = copies(3);
     Run::plain(&program).args(&paths).passes();
-    Run::plain(&program)
-        .args(&paths)
-        .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
-        .passes();
+    Run::plain(&program).args(&paths).env("GLIBC_TUNABLES", "glibc.pthread.rseq=0").passes();
     remove(&paths);
 }
 
@@ -56,10 +52,7 @@ fn three_copies_load_beside_a_preloaded_one() {
 fn a_close_after_use_is_safe() {
     let program = compile("a_close_after_use_is_safe.c", &[]);
     Run::plain(&program).args(&[shared_library()]).passes();
-    Run::plain(&program)
-        .args(&[shared_library()])
-        .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
-        .passes();
+    Run::plain(&program).args(&[shared_library()]).env("GLIBC_TUNABLES", "glibc.pthread.rseq=0").passes();
 }
 
 #[test]
@@ -67,9 +60,7 @@ fn a_foreign_pointer_is_freed_by_its_owner() {
     let program = compile("a_foreign_pointer_is_freed.c", &[]);
     let plugin = compile_library("deepbind_plugin.c");
     for &setting in EVERY_SETTING {
-        Run::on_homenode(&program, setting)
-            .args(&[&plugin])
-            .passes();
+        Run::on_homenode(&program, setting).args(&[&plugin]).passes();
     }
 }
 
@@ -78,9 +69,7 @@ fn an_auditor_may_allocate() {
     let program = compile("an_interposer_may_allocate.c", &[]);
     let auditor = compile_library("auditor.c");
     for &setting in EVERY_SETTING {
-        Run::on_homenode(&program, setting)
-            .env("LD_AUDIT", &auditor.to_string_lossy())
-            .passes();
+        Run::on_homenode(&program, setting).env("LD_AUDIT", &auditor.to_string_lossy()).passes();
     }
 }
 
@@ -92,21 +81,11 @@ fn an_auditor_linked_with_us_may_allocate() {
     let program = compile("an_interposer_may_allocate.c", &[]);
     let library = shared_library();
     let library = library.to_string_lossy();
-    let folder = format!(
-        "-Wl,-rpath,{}",
-        shared_library().parent().expect("a folder").display()
-    );
-    let auditor = compile(
-        "auditor.c",
-        &["-shared", "-fPIC", "-Wl,--no-as-needed", &library, &folder],
-    );
-    Run::plain(&program)
-        .env("LD_AUDIT", &auditor.to_string_lossy())
-        .passes();
+    let folder = format!("-Wl,-rpath,{}", shared_library().parent().expect("a folder").display());
+    let auditor = compile("auditor.c", &["-shared", "-fPIC", "-Wl,--no-as-needed", &library, &folder]);
+    Run::plain(&program).env("LD_AUDIT", &auditor.to_string_lossy()).passes();
     for &setting in EVERY_SETTING {
-        Run::on_homenode(&program, setting)
-            .env("LD_AUDIT", &auditor.to_string_lossy())
-            .passes();
+        Run::on_homenode(&program, setting).env("LD_AUDIT", &auditor.to_string_lossy()).passes();
     }
 }
 
@@ -125,18 +104,10 @@ fn an_interposer_before_or_after_us_may_allocate() {
 #[test]
 fn a_static_program_works() {
     let archive = archive();
-    let flags = [
-        "-static",
-        "-DWITH_HOMENODE",
-        "-Wl,-u,malloc",
-        &archive.to_string_lossy(),
-    ];
+    let flags = ["-static", "-DWITH_HOMENODE", "-Wl,-u,malloc", &archive.to_string_lossy()];
     let program = compile("a_static_program_works.c", &flags);
     let malloc = tool("nm", &["--defined-only"], &program);
-    assert!(
-        malloc.contains(" hn_drain_all"),
-        "the archive is not linked in"
-    );
+    assert!(malloc.contains(" hn_drain_all"), "the archive is not linked in");
     for (name, value) in [
         ("HOMENODE_FAKE_NODES", "2"),
         ("GLIBC_TUNABLES", "glibc.pthread.rseq=0"),
@@ -169,10 +140,7 @@ fn setuid_copy(program: &Path, folder: &Path) -> PathBuf {
 
 /// A folder that every user may enter, unlike the target folder.
 fn open_folder() -> PathBuf {
-    let name = scratch("homenode")
-        .file_name()
-        .expect("scratch names a file")
-        .to_owned();
+    let name = scratch("homenode").file_name().expect("scratch names a file").to_owned();
     let folder = std::env::temp_dir().join(name);
     fs::create_dir(&folder).expect("a folder for temporary files");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("our folder's mode");
@@ -190,9 +158,7 @@ fn a_secure_program_starts_under_a_preload() {
     }
     let folder = open_folder();
     let program = setuid_copy(&compile("a_secure_program_starts.c", &[]), &folder);
-    Run::on_homenode(&program, Setting::FakeNodes)
-        .user(NOBODY)
-        .passes();
+    Run::on_homenode(&program, Setting::FakeNodes).user(NOBODY).passes();
     fs::remove_dir_all(folder).expect("our folder can be removed");
 }
 
@@ -208,31 +174,17 @@ fn a_secure_program_ignores_our_settings() {
     let program = compile_with(
         "cc",
         "a_secure_program_starts.c",
-        &[
-            &format!("-L{path}"),
-            "-Wl,--no-as-needed",
-            "-lhomenode",
-            &format!("-Wl,-rpath,{path}"),
-        ],
+        &[&format!("-L{path}"), "-Wl,--no-as-needed", "-lhomenode", &format!("-Wl,-rpath,{path}")],
     )
     .expect("a program linked with the library compiles");
     let warned = |run: Run| {
-        let outcome = run
-            .args(&["linked"])
-            .env("HOMENODE_FAKE_NODES", "banana")
-            .outcome();
+        let outcome = run.args(&["linked"]).env("HOMENODE_FAKE_NODES", "banana").outcome();
         assert!(outcome.passed(), "{outcome:?}");
         outcome.stderr.contains("HOMENODE_FAKE_NODES")
     };
-    assert!(
-        warned(Run::plain(&program)),
-        "a bad value is worth a warning"
-    );
+    assert!(warned(Run::plain(&program)), "a bad value is worth a warning");
     let secure = setuid_copy(&program, &folder);
-    assert!(
-        !warned(Run::plain(&secure).user(NOBODY)),
-        "a secure program read our settings"
-    );
+    assert!(!warned(Run::plain(&secure).user(NOBODY)), "a secure program read our settings");
     fs::remove_dir_all(folder).expect("our folder can be removed");
     fs::remove_file(program).expect("our program can be removed");
 }

@@ -9,15 +9,9 @@ const MOST: &[Setting] = &[Setting::Default, Setting::FakeNodes, Setting::NoRseq
 /// The full count in the default setting, a quarter of it in the others.
 fn forks(source: &str, rest: &[&str]) {
     let program = compile(source, &[]);
-    let full: u32 = number("TEST_FORKS", 200)
-        .parse()
-        .expect("TEST_FORKS is a number");
+    let full: u32 = number("TEST_FORKS", 200).parse().expect("TEST_FORKS is a number");
     for &setting in EVERY_SETTING {
-        let count = if matches!(setting, Setting::Default) {
-            full
-        } else {
-            full / 4
-        };
+        let count = if matches!(setting, Setting::Default) { full } else { full / 4 };
         Run::on_homenode(&program, setting)
             .args(&[count.to_string()])
             .args(rest)
@@ -48,11 +42,7 @@ fn a_fork_from_a_handler_of_a_single_thread_does_not_hang() {
 
 #[test]
 fn handlers_may_allocate() {
-    passes(
-        "handlers_may_allocate.c",
-        &["1.5", "3", "150"],
-        EVERY_SETTING,
-    );
+    passes("handlers_may_allocate.c", &["1.5", "3", "150"], EVERY_SETTING);
 }
 
 #[test]
@@ -72,20 +62,14 @@ fn a_fifo_thread_makes_progress() {
 
 #[test]
 fn threads_come_and_go() {
-    passes(
-        "threads_come_and_go.c",
-        &[&number("TEST_THREADS", 8000)],
-        EVERY_SETTING,
-    );
+    passes("threads_come_and_go.c", &[&number("TEST_THREADS", 8000)], EVERY_SETTING);
 }
 
 #[test]
 fn a_small_signal_stack_suffices() {
     let program = compile("a_small_signal_stack_suffices.c", &[]);
     for &setting in EVERY_SETTING {
-        Run::on_homenode(&program, setting)
-            .env("LD_BIND_NOW", "1")
-            .passes();
+        Run::on_homenode(&program, setting).env("LD_BIND_NOW", "1").passes();
     }
 }
 

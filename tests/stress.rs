@@ -7,16 +7,9 @@ use support::{Run, Setting, compile, number};
 fn survives(setting: Setting, options: &str) {
     let program = compile("stress_tagged.c", &[]);
     let seconds = number("TEST_STRESS_SECONDS", 3);
-    let limit = seconds
-        .parse::<u64>()
-        .expect("TEST_STRESS_SECONDS is a number")
-        + 60;
+    let limit = seconds.parse::<u64>().expect("TEST_STRESS_SECONDS is a number") + 60;
     let options: Vec<&str> = options.split_whitespace().collect();
-    Run::on_homenode(&program, setting)
-        .args(&["-s", &seconds])
-        .args(&options)
-        .limit(limit)
-        .passes();
+    Run::on_homenode(&program, setting).args(&["-s", &seconds]).args(&options).limit(limit).passes();
 }
 
 #[test]
@@ -36,18 +29,12 @@ fn one_thread_and_both_drains_lose_nothing() {
 
 #[test]
 fn signals_forks_and_exits_amid_both_drains_lose_nothing() {
-    survives(
-        Setting::Default,
-        "-t 16 -f 10000 -q 10000 -i 200 -k 20 -r 30",
-    );
+    survives(Setting::Default, "-t 16 -f 10000 -q 10000 -i 200 -k 20 -r 30");
 }
 
 #[test]
 fn remote_frees_of_two_nodes_lose_nothing() {
-    survives(
-        Setting::FakeNodes,
-        "-t 4 -p -f 10000 -q 10000 -i 200 -k 20 -r 30",
-    );
+    survives(Setting::FakeNodes, "-t 4 -p -f 10000 -q 10000 -i 200 -k 20 -r 30");
 }
 
 #[test]
@@ -57,10 +44,7 @@ fn remote_frees_without_drains_lose_nothing() {
 
 #[test]
 fn an_own_registration_loses_nothing() {
-    survives(
-        Setting::OwnRseq,
-        "-t 4 -f 10000 -q 10000 -i 200 -k 20 -r 30",
-    );
+    survives(Setting::OwnRseq, "-t 4 -f 10000 -q 10000 -i 200 -k 20 -r 30");
 }
 
 #[test]

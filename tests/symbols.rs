@@ -14,18 +14,12 @@ const TLS_BYTES: u64 = 64;
 
 fn wanted() -> BTreeSet<&'static str> {
     let lines = include_str!("symbols.txt").lines().map(str::trim);
-    lines
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .collect()
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
 #[test]
 fn the_exports_are_exactly_the_list() {
-    let text = tool(
-        "nm",
-        &["-D", "--defined-only", "--format=posix"],
-        &shared_library(),
-    );
+    let text = tool("nm", &["-D", "--defined-only", "--format=posix"], &shared_library());
     let found: BTreeSet<&str> = text
         .lines()
         .filter_map(|line| line.split_whitespace().next())
@@ -34,29 +28,19 @@ fn the_exports_are_exactly_the_list() {
     let wanted = wanted();
     let missing: Vec<_> = wanted.difference(&found).collect();
     let extra: Vec<_> = found.difference(&wanted).collect();
-    assert!(
-        missing.is_empty() && extra.is_empty(),
-        "missing {missing:?}, extra {extra:?}"
-    );
+    assert!(missing.is_empty() && extra.is_empty(), "missing {missing:?}, extra {extra:?}");
 }
 
 #[test]
 fn the_imports_are_libcs() {
-    let text = tool(
-        "nm",
-        &["-D", "--undefined-only", "--format=posix"],
-        &shared_library(),
-    );
+    let text = tool("nm", &["-D", "--undefined-only", "--format=posix"], &shared_library());
     for line in text.lines() {
         let mut words = line.split_whitespace();
         let (Some(name), Some(kind)) = (words.next(), words.next()) else {
             continue;
         };
         let weak = kind == "w" || kind == "v";
-        assert!(
-            weak || name.contains("@GLIBC_"),
-            "{name} comes from another library"
-        );
+        assert!(weak || name.contains("@GLIBC_"), "{name} comes from another library");
     }
 }
 
@@ -64,45 +48,28 @@ fn the_imports_are_libcs() {
 fn libc_is_the_only_library_needed() {
     let text = tool("readelf", &["-dW"], &shared_library());
     for line in text.lines().filter(|line| line.contains("(NEEDED)")) {
-        assert!(
-            NEEDED
-                .iter()
-                .any(|name| line.contains(&format!("[{name}]"))),
-            "{line}"
-        );
+        assert!(NEEDED.iter().any(|name| line.contains(&format!("[{name}]"))), "{line}");
     }
 }
 
 #[test]
 fn the_library_cannot_be_unloaded() {
     let text = tool("readelf", &["-dW"], &shared_library());
-    assert!(
-        text.contains("NODELETE"),
-        "rseq descriptors must outlive dlclose"
-    );
+    assert!(text.contains("NODELETE"), "rseq descriptors must outlive dlclose");
 }
 
 #[test]
 fn no_text_relocations_and_no_lazy_binding() {
     let text = tool("readelf", &["-dW"], &shared_library());
     assert!(!text.contains("TEXTREL"), "text relocations");
-    assert!(
-        text.contains("NOW"),
-        "the lazy binder needs more stack than a slow path may use"
-    );
+    assert!(text.contains("NOW"), "the lazy binder needs more stack than a slow path may use");
 }
 
 #[test]
 fn thread_local_memory_fits_the_static_reserve() {
     let text = tool("readelf", &["-lW"], &shared_library());
-    for line in text
-        .lines()
-        .filter(|line| line.trim_start().starts_with("TLS "))
-    {
-        let size = line
-            .split_whitespace()
-            .nth(5)
-            .expect("readelf prints a MemSiz");
+    for line in text.lines().filter(|line| line.trim_start().starts_with("TLS ")) {
+        let size = line.split_whitespace().nth(5).expect("readelf prints a MemSiz");
         let size = u64::from_str_radix(size.trim_start_matches("0x"), 16).expect("a hex number");
         assert!(size <= TLS_BYTES, "{size} bytes of static TLS");
     }

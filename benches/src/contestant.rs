@@ -7,11 +7,8 @@ use std::path::{Path, PathBuf};
 pub const HOMENODE: &str = "homenode";
 
 /// Debian's peers: name, and file in the multiarch folder.
-const PEERS: [(&str, &str); 3] = [
-    ("jemalloc", "libjemalloc.so.2"),
-    ("tcmalloc", "libtcmalloc_minimal.so.4"),
-    ("mimalloc", "libmimalloc.so.2"),
-];
+const PEERS: [(&str, &str); 3] =
+    [("jemalloc", "libjemalloc.so.2"), ("tcmalloc", "libtcmalloc_minimal.so.4"), ("mimalloc", "libmimalloc.so.2")];
 
 /// An allocator under a name.
 #[derive(Debug, Clone)]
@@ -28,22 +25,14 @@ impl Contestant {
     /// # Errors
     /// [`Error::NoLibrary`] when it does not.
     pub fn preloaded(name: &str, library: &Path) -> Result<Self> {
-        let library = library
-            .canonicalize()
-            .map_err(|_| Error::NoLibrary(library.to_path_buf()))?;
-        Ok(Self {
-            name: name.into(),
-            library: Some(library),
-        })
+        let library = library.canonicalize().map_err(|_| Error::NoLibrary(library.to_path_buf()))?;
+        Ok(Self { name: name.into(), library: Some(library) })
     }
 
     /// libc's own malloc.
     #[must_use]
     pub fn libc() -> Self {
-        Self {
-            name: "glibc".into(),
-            library: None,
-        }
+        Self { name: "glibc".into(), library: None }
     }
 }
 
@@ -64,11 +53,7 @@ pub fn homenode_so() -> Result<PathBuf> {
 /// When this program's own path is unknown.
 pub fn target_dir() -> Result<PathBuf> {
     let program = std::env::current_exe().map_err(Error::file("/proc/self/exe"))?;
-    Ok(program
-        .ancestors()
-        .nth(2)
-        .unwrap_or(Path::new("target"))
-        .to_path_buf())
+    Ok(program.ancestors().nth(2).unwrap_or(Path::new("target")).to_path_buf())
 }
 
 /// glibc and those of Debian's peers that are installed; then the files that are missing.

@@ -85,25 +85,14 @@ impl Driver {
         let program = folder.join("pair");
         let failed = |said: String| Error::Tool { tool: "cc", said };
         let mut cc = Command::new("cc")
-            .args([
-                "-O2",
-                "-fno-builtin",
-                "-pthread",
-                "-x",
-                "c",
-                "-",
-                "-ldl",
-                "-o",
-            ])
+            .args(["-O2", "-fno-builtin", "-pthread", "-x", "c", "-", "-ldl", "-o"])
             .arg(&program)
             .stdin(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|e| failed(e.to_string()))?;
         if let Some(mut stdin) = cc.stdin.take() {
-            stdin
-                .write_all(SOURCE.as_bytes())
-                .map_err(|e| failed(e.to_string()))?;
+            stdin.write_all(SOURCE.as_bytes()).map_err(|e| failed(e.to_string()))?;
         }
         let output = cc.wait_with_output().map_err(|e| failed(e.to_string()))?;
         if !output.status.success() {
@@ -125,20 +114,12 @@ impl Driver {
         let mut command = Command::new(&self.program);
         command
             .arg(job.cpu.map_or("-1".into(), |cpu| cpu.to_string()))
-            .args([
-                &job.chunks.to_string(),
-                &per_second.to_string(),
-                dry,
-                &job.rows,
-            ])
+            .args([&job.chunks.to_string(), &per_second.to_string(), dry, &job.rows])
             .env_remove("LD_PRELOAD");
         if let Some(library) = &contestant.library {
             command.env("LD_PRELOAD", library);
         }
-        let failed = |said: String| Error::Driver {
-            under: contestant.name.clone(),
-            said,
-        };
+        let failed = |said: String| Error::Driver { under: contestant.name.clone(), said };
         let output = command.output().map_err(|e| failed(e.to_string()))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
@@ -160,11 +141,7 @@ fn check_malloc(contestant: &Contestant, summary: &Summary) -> Result<()> {
         None => summary.malloc.contains("libc.so"),
     };
     let (wanted, found) = (contestant.name.clone(), summary.malloc.clone());
-    if right {
-        Ok(())
-    } else {
-        Err(Error::WrongMalloc { wanted, found })
-    }
+    if right { Ok(()) } else { Err(Error::WrongMalloc { wanted, found }) }
 }
 
 fn parse(output: &str) -> Result<(Vec<Reading>, Summary)> {
@@ -184,17 +161,13 @@ fn parse(output: &str) -> Result<(Vec<Reading>, Summary)> {
 mod tests {
     use super::*;
 
-    const LAST: &str =
-        r#"{"malloc":"/lib/libc.so.6","cpu":1,"involuntary":2,"drains":0,"refused":0}"#;
+    const LAST: &str = r#"{"malloc":"/lib/libc.so.6","cpu":1,"involuntary":2,"drains":0,"refused":0}"#;
 
     #[test]
     fn rows_and_the_last_line_are_read() {
         let row = r#"{"row":"pair 16 B","min":2.8,"p25":2.9,"mean":3.1,"chunks":200,"ops":8192}"#;
         let (readings, summary) = parse(&format!("{row}\n{LAST}\n")).unwrap();
-        assert_eq!(
-            (readings[0].row.as_str(), readings[0].min),
-            ("pair 16 B", 2.8)
-        );
+        assert_eq!((readings[0].row.as_str(), readings[0].min), ("pair 16 B", 2.8));
         assert_eq!(summary.involuntary, 2);
     }
 
@@ -208,10 +181,7 @@ mod tests {
     fn a_preload_that_did_not_load_is_noticed() {
         let (_, summary) = parse(LAST).unwrap();
         let library = Some(PathBuf::from("/opt/libhomenode.so"));
-        let homenode = Contestant {
-            name: "homenode".into(),
-            library,
-        };
+        let homenode = Contestant { name: "homenode".into(), library };
         assert!(check_malloc(&homenode, &summary).is_err());
         assert!(check_malloc(&Contestant::libc(), &summary).is_ok());
     }

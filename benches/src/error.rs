@@ -62,11 +62,7 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Self::Tool { tool, said } => {
-                write!(
-                    f,
-                    "{tool} failed: {}; binutils and gcc must be installed",
-                    said.trim()
-                )
+                write!(f, "{tool} failed: {}; binutils and gcc must be installed", said.trim())
             }
             Self::Driver { under, said } => {
                 write!(f, "the driver ended early under {under}: {}", said.trim())
@@ -82,18 +78,12 @@ impl fmt::Display for Error {
                  LD_PRELOAD=.. /bin/true complain?"
             ),
             Self::NoRow(part) => {
-                write!(
-                    f,
-                    "no row contains {part:?}: run without --rows to see all names"
-                )
+                write!(f, "no row contains {part:?}: run without --rows to see all names")
             }
             Self::File(path, cause) => write!(f, "{}: {cause}", path.display()),
             Self::HitPath(why) => write!(f, "{why}"),
             Self::Ledger(line) => {
-                write!(
-                    f,
-                    "`{line}` is not a symbol and four counts: write the file with --write"
-                )
+                write!(f, "`{line}` is not a symbol and four counts: write the file with --write")
             }
         }
     }

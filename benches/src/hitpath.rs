@@ -47,9 +47,7 @@ pub struct HitPath {
 
 impl HitPath {
     fn add(&mut self, instruction: &Instruction) {
-        let Instruction {
-            mnemonic, operands, ..
-        } = instruction;
+        let Instruction { mnemonic, operands, .. } = instruction;
         let memory = operands.contains("PTR") || operands.contains('[');
         let touches = memory && !mnemonic.starts_with("lea") && !mnemonic.starts_with("nop");
         self.instructions += 1;
@@ -87,13 +85,7 @@ impl Instruction {
                 "rep" | "repz" | "repnz" | "bnd" | "notrack" | "data16" | "cs" => {}
                 _ => {
                     let (mnemonic, operands) = (word.into(), operands.trim().into());
-                    let parsed = Self {
-                        next: 0,
-                        text: text.into(),
-                        lock,
-                        mnemonic,
-                        operands,
-                    };
+                    let parsed = Self { next: 0, text: text.into(), lock, mnemonic, operands };
                     return Some((address, parsed));
                 }
             }
@@ -106,14 +98,11 @@ impl Disassembly {
     /// Reads objdump's text; lines that are no instructions are passed over.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        let mut parsed: Vec<(u64, Instruction)> =
-            text.lines().filter_map(Instruction::parse).collect();
+        let mut parsed: Vec<(u64, Instruction)> = text.lines().filter_map(Instruction::parse).collect();
         for i in 1..parsed.len() {
             parsed[i - 1].1.next = parsed[i].0;
         }
-        Self {
-            instructions: parsed.into_iter().collect(),
-        }
+        Self { instructions: parsed.into_iter().collect() }
     }
 
     /// Follows the hit path of the symbol at `start`.
@@ -132,10 +121,7 @@ impl Disassembly {
             address = match instruction.mnemonic.as_str() {
                 "ret" => return Ok(path),
                 "ud2" | "int3" | "hlt" => {
-                    return Err(wrong(format!(
-                        "runs into `{}` at {address:#x}",
-                        instruction.text
-                    )));
+                    return Err(wrong(format!("runs into `{}` at {address:#x}", instruction.text)));
                 }
                 "jmp" => instruction.target().ok_or_else(|| {
                     let text = &instruction.text;
@@ -144,9 +130,7 @@ impl Disassembly {
                 _ => instruction.next,
             };
         }
-        Err(wrong(format!(
-            "has no end: a loop, or more than {LONGEST} instructions"
-        )))
+        Err(wrong(format!("has no end: a loop, or more than {LONGEST} instructions")))
     }
 }
 
@@ -196,13 +180,7 @@ mod tests {
     #[test]
     fn a_hit_takes_no_branch_and_ends_at_its_return() {
         let path = follow(0x2000).unwrap();
-        let expected = HitPath {
-            instructions: 7,
-            memory: 3,
-            thread: 1,
-            branches: 1,
-            ..HitPath::default()
-        };
+        let expected = HitPath { instructions: 7, memory: 3, thread: 1, branches: 1, ..HitPath::default() };
         assert_eq!(path, expected);
     }
 

@@ -6,9 +6,7 @@ use crate::table::Table;
 use std::collections::BTreeMap;
 
 /// The entries whose hit paths are kept. `calloc` is not among them: it clears, by a call.
-pub const ENTRIES: [&str; 8] = [
-    "malloc", "free", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm",
-];
+pub const ENTRIES: [&str; 8] = ["malloc", "free", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm"];
 
 const HEADING: [&str; 5] = ["#symbol", "instructions", "memory", "thread", "branches"];
 
@@ -62,16 +60,10 @@ impl Ledger {
         for (symbol, kept) in &self.lines {
             match built.lines.get(symbol) {
                 Some(now) => found.extend(compare(symbol, kept, now)),
-                None => found.push(format!(
-                    "{symbol}: kept, but the library does not export it"
-                )),
+                None => found.push(format!("{symbol}: kept, but the library does not export it")),
             }
         }
-        for symbol in built
-            .lines
-            .keys()
-            .filter(|symbol| !self.lines.contains_key(*symbol))
-        {
+        for symbol in built.lines.keys().filter(|symbol| !self.lines.contains_key(*symbol)) {
             found.push(format!("{symbol}: not in the file, update it with --write"));
         }
         found
@@ -95,15 +87,11 @@ fn compare(symbol: &str, kept: &Counts, now: &Counts) -> Vec<String> {
 /// What no hit path may contain, a line a fault.
 #[must_use]
 pub fn faults(symbol: &str, path: HitPath) -> Vec<String> {
-    [
-        (path.locked, "locked instructions"),
-        (path.calls, "calls"),
-        (path.syscalls, "system calls"),
-    ]
-    .into_iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, what)| format!("{symbol}: {count} {what} on its hit path, 0 allowed"))
-    .collect()
+    [(path.locked, "locked instructions"), (path.calls, "calls"), (path.syscalls, "system calls")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{symbol}: {count} {what} on its hit path, 0 allowed"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -111,13 +99,7 @@ mod tests {
     use super::*;
 
     fn path(instructions: u32, memory: u32) -> HitPath {
-        HitPath {
-            instructions,
-            memory,
-            thread: 2,
-            branches: 2,
-            ..HitPath::default()
-        }
+        HitPath { instructions, memory, thread: 2, branches: 2, ..HitPath::default() }
     }
 
     fn ledger(entries: &[(&str, HitPath)]) -> Ledger {
@@ -166,10 +148,7 @@ mod tests {
     #[test]
     fn a_lock_on_a_hit_path_is_a_fault() {
         assert!(faults("malloc", path(18, 9)).is_empty());
-        let locked = HitPath {
-            locked: 1,
-            ..path(18, 9)
-        };
+        let locked = HitPath { locked: 1, ..path(18, 9) };
         assert_eq!(faults("malloc", locked).len(), 1);
     }
 }

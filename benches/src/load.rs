@@ -36,10 +36,7 @@ impl Before {
     /// Reads the load now.
     #[must_use]
     pub fn now() -> Self {
-        Self {
-            loadavg: loadavg(),
-            ticks: ticks(),
-        }
+        Self { loadavg: loadavg(), ticks: ticks() }
     }
 
     /// The load since then.
@@ -65,21 +62,14 @@ impl Load {
         format!(
             "foreign load: loadavg {} -> {}, steal {:.1} %, busy {:.0} % of all CPUs, \
              {} involuntary switches",
-            self.loadavg_before,
-            self.loadavg_after,
-            self.steal_percent,
-            self.busy_percent,
-            self.involuntary_switches
+            self.loadavg_before, self.loadavg_after, self.steal_percent, self.busy_percent, self.involuntary_switches
         )
     }
 }
 
 fn loadavg() -> String {
     let text = read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split_whitespace()
-        .take(3)
-        .collect::<Vec<_>>()
-        .join(" ")
+    text.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
 }
 
 fn ticks() -> Ticks {
@@ -90,16 +80,9 @@ fn ticks() -> Ticks {
 /// part of user time. proc(5).
 fn parse_stat(text: &str) -> Ticks {
     let first = text.lines().next().unwrap_or_default();
-    let fields: Vec<f64> = first
-        .split_whitespace()
-        .filter_map(|w| w.parse().ok())
-        .collect();
+    let fields: Vec<f64> = first.split_whitespace().filter_map(|w| w.parse().ok()).collect();
     let field = |i: usize| fields.get(i).copied().unwrap_or(0.0);
-    Ticks {
-        all: fields.iter().take(8).sum(),
-        idle: field(3) + field(4),
-        steal: field(7),
-    }
+    Ticks { all: fields.iter().take(8).sum(), idle: field(3) + field(4), steal: field(7) }
 }
 
 #[cfg(test)]
@@ -109,14 +92,7 @@ mod tests {
     #[test]
     fn guest_time_is_not_counted_twice() {
         let ticks = parse_stat("cpu  10 1 5 100 4 0 1 9 7 7\ncpu0 1 1 1 1\n");
-        assert_eq!(
-            ticks,
-            Ticks {
-                all: 130.0,
-                idle: 104.0,
-                steal: 9.0
-            }
-        );
+        assert_eq!(ticks, Ticks { all: 130.0, idle: 104.0, steal: 9.0 });
     }
 
     #[test]

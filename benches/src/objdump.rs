@@ -24,17 +24,11 @@ impl Library {
         }
         let symbols = objdump(&["-T", "-w"], path)?;
         if !symbols.contains("file format elf64-x86-64") {
-            let why = format!(
-                "{} is not for x86-64: only its paths are counted",
-                path.display()
-            );
+            let why = format!("{} is not for x86-64: only its paths are counted", path.display());
             return Err(Error::HitPath(why));
         }
         let text = objdump(&["-d", "-w", "--no-show-raw-insn", "-M", "intel"], path)?;
-        Ok(Self {
-            code: Disassembly::parse(&text),
-            exports: parse_exports(&symbols),
-        })
+        Ok(Self { code: Disassembly::parse(&text), exports: parse_exports(&symbols) })
     }
 
     /// The hit path of an exported symbol; none when it is not exported.
@@ -48,10 +42,7 @@ impl Library {
 }
 
 fn objdump(options: &[&str], path: &Path) -> Result<String> {
-    let failed = |said: String| Error::Tool {
-        tool: "objdump",
-        said,
-    };
+    let failed = |said: String| Error::Tool { tool: "objdump", said };
     let output = Command::new("objdump")
         .args(options)
         .arg(path)
@@ -90,9 +81,6 @@ DYNAMIC SYMBOL TABLE:
 00000000000020dc g    DF .text\t0000000000000055  Base        free
 0000000000005bc8 g    DO .bss\t0000000000000008 FALLBACK
 ";
-        assert_eq!(
-            parse_exports(text),
-            HashMap::from([("free".to_owned(), 0x20dc)])
-        );
+        assert_eq!(parse_exports(text), HashMap::from([("free".to_owned(), 0x20dc)]));
     }
 }

@@ -102,23 +102,8 @@ impl Report {
             rows.push(row);
             coverage = coverage.min(interval.coverage);
         }
-        let Rounds {
-            cpu,
-            drains,
-            refused,
-            load,
-            ..
-        } = measured;
-        Self {
-            names,
-            rounds,
-            coverage,
-            cpu,
-            drains,
-            refused,
-            rows,
-            load,
-        }
+        let Rounds { cpu, drains, refused, load, .. } = measured;
+        Self { names, rounds, coverage, cpu, drains, refused, rows, load }
     }
 
     /// Whether no row is slower in the second entry.
@@ -132,14 +117,7 @@ impl Report {
     pub fn text(&self) -> String {
         let percent = 100.0 * self.coverage;
         let interval = format!("{percent:.0} % interval");
-        let mut table = Table::new([
-            "row",
-            "first ns",
-            "second ns",
-            "ratio",
-            &interval,
-            "verdict",
-        ]);
+        let mut table = Table::new(["row", "first ns", "second ns", "ratio", &interval, "verdict"]);
         for row in &self.rows {
             table.push(vec![
                 row.row.clone(),
@@ -173,11 +151,7 @@ mod tests {
 
     #[test]
     fn a_slow_round_of_both_does_not_count() {
-        let (row, _) = compare(
-            "pair 16 B",
-            &[2.0, 2.0, 8.0, 2.0, 2.0, 2.0],
-            &[2.2, 2.2, 8.8, 2.2, 2.2, 2.2],
-        );
+        let (row, _) = compare("pair 16 B", &[2.0, 2.0, 8.0, 2.0, 2.0, 2.0], &[2.2, 2.2, 8.8, 2.2, 2.2, 2.2]);
         assert!((row.ratio - 1.1).abs() < 1e-9);
         assert_eq!(row.verdict(), "SLOWER");
     }

@@ -71,14 +71,7 @@ pub fn measure(driver: &Driver, entries: &[Entry], rounds: u32) -> Result<Rounds
     if std::io::stderr().is_terminal() {
         eprintln!();
     }
-    Ok(Rounds {
-        rows,
-        samples,
-        cpu,
-        drains,
-        refused,
-        load: before.until_now(involuntary),
-    })
+    Ok(Rounds { rows, samples, cpu, drains, refused, load: before.until_now(involuntary) })
 }
 
 fn record(samples: &mut Vec<Samples>, readings: &[Reading]) {

@@ -74,11 +74,7 @@ pub fn sign_interval(values: &[f64]) -> Interval {
         tail += probability;
         cut = next;
     }
-    Interval {
-        low: sorted[cut],
-        high: sorted[last - cut],
-        coverage: 1.0 - 2.0 * tail,
-    }
+    Interval { low: sorted[cut], high: sorted[last - cut], coverage: 1.0 - 2.0 * tail }
 }
 
 fn sorted(values: &[f64]) -> Vec<f64> {

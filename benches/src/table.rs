@@ -11,9 +11,7 @@ pub struct Table {
 impl Table {
     /// An empty table with this heading.
     pub fn new(heading: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self {
-            rows: vec![heading.into_iter().map(Into::into).collect()],
-        }
+        Self { rows: vec![heading.into_iter().map(Into::into).collect()] }
     }
 
     /// Appends a row; missing cells at its end stay empty.
@@ -60,10 +58,7 @@ mod tests {
         let mut table = Table::new(["row", "ns"]);
         table.push(vec!["pair 16 B".into(), "2.8".into()]);
         table.push(vec!["mixed".into(), "13.96".into()]);
-        assert_eq!(
-            table.to_string(),
-            "row           ns\npair 16 B    2.8\nmixed      13.96\n"
-        );
+        assert_eq!(table.to_string(), "row           ns\npair 16 B    2.8\nmixed      13.96\n");
     }
 
     #[test]

@@ -104,11 +104,7 @@ impl Row {
             format!("{:.2}", own.fastest),
         ];
         for peer in &self.peers {
-            cells.push(format!(
-                "{:.2} x{:.2}",
-                peer.typical,
-                own.typical / peer.typical
-            ));
+            cells.push(format!("{:.2} x{:.2}", peer.typical, own.typical / peer.typical));
         }
         cells.push(format!("{:.2}", self.typical_ratio));
         cells.push(format!("{:.2}", self.fastest_ratio));
@@ -121,18 +117,12 @@ impl Report {
     /// Draws the report up; `names` are the entries' names, homenode's first.
     #[must_use]
     pub fn new(names: &[String], rounds: u32, measured: Rounds) -> Self {
-        let figure =
-            |entry: usize, row: usize| Figure::of(&names[entry], &measured.samples[entry][row]);
+        let figure = |entry: usize, row: usize| Figure::of(&names[entry], &measured.samples[entry][row]);
         let rows = measured.rows.iter().enumerate().map(|(row, name)| {
             let peers = (1..names.len()).map(|entry| figure(entry, row)).collect();
             Row::new(name, figure(0, row), peers)
         });
-        Self {
-            rounds,
-            cpu: measured.cpu,
-            rows: rows.collect(),
-            load: measured.load,
-        }
+        Self { rounds, cpu: measured.cpu, rows: rows.collect(), load: measured.load }
     }
 
     /// Whether rows with a bar were measured, and all are within it.
@@ -145,12 +135,7 @@ impl Report {
     /// The report as text.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut heading = vec![
-            "row".into(),
-            format!("{HOMENODE} ns"),
-            "IQR".into(),
-            "min".into(),
-        ];
+        let mut heading = vec!["row".into(), format!("{HOMENODE} ns"), "IQR".into(), "min".into()];
         if let Some(row) = self.rows.first() {
             heading.extend(row.peers.iter().map(|p| format!("{} ns x", p.name)));
         }
@@ -174,12 +159,7 @@ mod tests {
     use super::*;
 
     fn figure(fastest: f64, typical: f64) -> Figure {
-        Figure {
-            name: "any".into(),
-            fastest,
-            typical,
-            spread: 0.0,
-        }
+        Figure { name: "any".into(), fastest, typical, spread: 0.0 }
     }
 
     fn row(name: &str, own: Figure) -> Row {
@@ -194,10 +174,7 @@ mod tests {
 
     #[test]
     fn a_small_pair_fails_only_when_both_ratios_do() {
-        assert_eq!(
-            row("pair 16 B", figure(4.2, 6.3)).verdict(),
-            "ABOVE THE BAR"
-        );
+        assert_eq!(row("pair 16 B", figure(4.2, 6.3)).verdict(), "ABOVE THE BAR");
         assert_eq!(row("pair 16 B", figure(4.2, 6.1)).verdict(), "tie");
         assert_eq!(row("pair 16 B", figure(3.9, 6.6)).verdict(), "ok");
     }
@@ -211,12 +188,7 @@ mod tests {
     fn a_check_that_measured_no_barred_row_fails() {
         let load = crate::load::Before::now().until_now(0);
         let rows = vec![row("mixed", figure(1.0, 1.0))];
-        let mut report = Report {
-            rounds: 1,
-            cpu: 0,
-            rows,
-            load,
-        };
+        let mut report = Report { rounds: 1, cpu: 0, rows, load };
         assert!(!report.within_bar());
         report.rows.push(row("pair 64 B", figure(1.0, 1.0)));
         assert!(report.within_bar());

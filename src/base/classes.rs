@@ -200,7 +200,9 @@ const _: () = assert!(size_of_class(CLASSES - 1) == CLASS_BYTES_MAX);
 
 #[cfg(test)]
 mod tests {
-    use super::{CLASS_BYTES_MAX, CLASSES, Class, OBJECTS_PER_SPAN_MAX, SHAPES, SPAN_RUNS_MAX, TABLE, TABLE_MAX, geometric};
+    use super::{
+        CLASS_BYTES_MAX, CLASSES, Class, OBJECTS_PER_SPAN_MAX, SHAPES, SPAN_RUNS_MAX, TABLE, TABLE_MAX, geometric,
+    };
 
     #[test]
     fn a_class_holds_its_sizes_and_wastes_an_eighth_at_most() {

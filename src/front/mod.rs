@@ -107,7 +107,7 @@ fn prepare() -> bool {
 fn alloc_class(class: Class) -> *mut u8 {
     let size = class.shape().size as usize;
     let Some(_busy) = Busy::enter() else { return alloc_in_handler(size, size & size.wrapping_neg()) };
-    let address = if prepare() { percpu::allocate(class, life::thread_registered).ok() } else { None };
+    let address = if prepare() { percpu::allocate(class).ok() } else { None };
     pointer(address)
 }
 
@@ -143,7 +143,7 @@ fn pointer(address: Option<usize>) -> *mut u8 {
 fn free_here(place: &Place) {
     let address = place.slice.base() + place.offset;
     if let Some(class) = class_at(place) {
-        percpu::free(address, place.node, class, life::thread_registered);
+        percpu::free(address, place.node, class);
         return;
     }
     if !place.slice.is_known(place.compound()) {

@@ -108,11 +108,11 @@ pub(super) fn record(cpu: CpuId) -> Option<&'static Cpu> {
 
 /// The calling thread's seat: its CPU and the CPU's node, after giving the CPU a slab if it has none.
 /// None: this thread runs without a cache.
-pub(super) fn seat(registered: fn()) -> Option<Seat> {
+pub(super) fn seat() -> Option<Seat> {
     if process::is_vfork_child() {
         return None;
     }
-    let cpu = rseq::current_cpu(registered)?;
+    let cpu = rseq::current_cpu()?;
     let record = record(cpu)?;
     record.misses.fetch_add(1, Ordering::Relaxed);
     // F6

@@ -47,7 +47,7 @@ const ROUNDS: u32 = 4;
 /// Drains one CPU.  A CPU without a slab, or beyond the table, has nothing to drain.
 pub(crate) fn drain_cpu(cpu: CpuId, how: How) -> Drained {
     let Some(record) = record(cpu) else { return Drained::Objects(0) };
-    let here = rseq::current_cpu(|| {}) == Some(cpu);
+    let here = rseq::current_cpu() == Some(cpu);
     let proof = || match how {
         How::Fence => rseq::fence_cpu(cpu).is_ok(),
         How::Auto if rseq::can_fence() => rseq::fence_cpu(cpu).is_ok(),

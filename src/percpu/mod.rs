@@ -9,8 +9,8 @@ mod drain;
 mod slab;
 
 pub(crate) use cpus::{census, start};
-pub(crate) use drain::{drain_all, drain_cpu};
 pub use drain::{Drained, How};
+pub(crate) use drain::{drain_all, drain_cpu};
 
 use crate::base::classes::Class;
 use crate::base::config::BATCH_MAX;
@@ -23,9 +23,9 @@ use crate::{topo, transfer};
 use cpus::seat;
 
 /// Hands out an object of a class after a miss: refills the CPU's slab, if this thread can use one.
-pub(crate) fn allocate(class: Class, registered: fn()) -> Result<usize, Exhausted> {
+pub(crate) fn allocate(class: Class) -> Result<usize, Exhausted> {
     let mut batch = [0; BATCH_MAX];
-    let Some(seat) = seat(registered) else {
+    let Some(seat) = seat() else {
         take_near(topo::here(), class, &mut batch[..1])?;
         return Ok(batch[0]);
     };
@@ -59,9 +59,9 @@ fn take_near(node: NodeIndex, class: Class, batch: &mut [usize]) -> Result<(Node
 
 /// Takes an object back after a miss: on its home's CPU it goes to the slab, elsewhere to the stack
 /// of objects that go home; a full stack gives a batch to the layers below first.
-pub(crate) fn free(object: usize, home: NodeIndex, class: Class, registered: fn()) {
+pub(crate) fn free(object: usize, home: NodeIndex, class: Class) {
     let mut back = Homecoming::default();
-    let Some(seat) = seat(registered) else {
+    let Some(seat) = seat() else {
         transfer::give(home, class, &[object], &mut back);
         return;
     };

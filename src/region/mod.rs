@@ -10,9 +10,7 @@ pub(crate) use compound::{Head, Left, State};
 pub(crate) use geometry::Geometry;
 pub(crate) use slice::{Exhausted, Slice};
 
-use crate::base::config::{
-    COMPOUND_SHIFT, NODES_MAX, RESERVE_BYTES_MAX, RUN_SHIFT, SLICE_BYTES_MAX, SLICE_BYTES_MIN,
-};
+use crate::base::config::{COMPOUND_SHIFT, NODES_MAX, RESERVE_BYTES_MAX, RUN_SHIFT, SLICE_BYTES_MAX, SLICE_BYTES_MIN};
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::sys::{cpu, mem};

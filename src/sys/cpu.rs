@@ -33,7 +33,8 @@ pub(crate) fn address_space_left() -> Option<usize> {
     let limit = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
     let mut text = [0; 64];
     let statm = file::read(b"/proc/self/statm\0", &mut text).unwrap_or_default();
-    let mapped = statm.split(|&byte| byte == b' ').next().and_then(|pages| core::str::from_utf8(pages).ok()?.parse().ok());
+    let mapped =
+        statm.split(|&byte| byte == b' ').next().and_then(|pages| core::str::from_utf8(pages).ok()?.parse().ok());
     Some(limit.saturating_sub(mapped.unwrap_or(0_usize) * page_bytes()))
 }
 

@@ -28,8 +28,21 @@ pub(crate) enum Call {
 
 /// Names of the calls, in the order of [`Call`].
 pub(crate) const CALL_NAMES: [&str; CALLS] = [
-    "mmap", "munmap", "mprotect", "madvise", "mbind", "futex", "rseq", "membarrier", "getcpu", "getpid", "open",
-    "read", "getdents", "affinity", "rlimit",
+    "mmap",
+    "munmap",
+    "mprotect",
+    "madvise",
+    "mbind",
+    "futex",
+    "rseq",
+    "membarrier",
+    "getcpu",
+    "getpid",
+    "open",
+    "read",
+    "getdents",
+    "affinity",
+    "rlimit",
 ];
 const CALLS: usize = 15;
 

@@ -10,4 +10,5 @@ pub(crate) mod lock;
 pub(crate) mod mem;
 pub(crate) mod process;
 pub(crate) mod rseq;
+mod thread_exit;
 mod wait;

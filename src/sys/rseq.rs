@@ -12,6 +12,7 @@ use super::arch::{thread_block, thread_block_offset, thread_pointer};
 use super::errno::Errno;
 use super::fault::Call;
 use super::mem::call;
+use super::thread_exit;
 use crate::base::ids::CpuId;
 use crate::base::sync::{AtomicU32, Ordering};
 
@@ -79,18 +80,22 @@ fn register_thread() -> bool {
     if block.cpu_id.load(Ordering::Relaxed) != UNREGISTERED {
         return block.cpu_id.load(Ordering::Relaxed) != REFUSED;
     }
-    let registered = rseq(0).is_ok();
-    if !registered {
+    if rseq(0).is_err() {
         // Remembered, so that it is not tried at each miss.
         block.cpu_id.store(REFUSED, Ordering::Relaxed);
+        return false;
     }
-    registered
+    if !thread_exit::announce(unregister_thread) {
+        unregister_thread(core::ptr::null_mut());
+        return false;
+    }
+    true
 }
 
 /// Takes the thread's own area from the kernel, before the thread's memory goes.
-pub(crate) fn unregister_thread() {
+extern "C" fn unregister_thread(_: *mut libc::c_void) {
     const RSEQ_FLAG_UNREGISTER: usize = 1;
-    if mode() == RseqMode::Own && rseq(RSEQ_FLAG_UNREGISTER).is_ok() {
+    if rseq(RSEQ_FLAG_UNREGISTER).is_ok() {
         thread_block().cpu_id.store(REFUSED, Ordering::Relaxed);
     }
 }
@@ -102,16 +107,14 @@ fn rseq(flags: usize) -> Result<usize, Errno> {
     unsafe { call(Call::Rseq, libc::SYS_rseq, [area, RSEQ_BYTES, flags, RSEQ_SIGNATURE as usize, 0, 0]) }
 }
 
-/// The CPU this thread runs on, if its sections can run at all.  Registers the thread in mode own;
-/// `registered` is called when that happened now.
-pub(crate) fn current_cpu(registered: fn()) -> Option<CpuId> {
+/// The CPU this thread runs on, if its sections can run at all.  Registers the thread in mode own.
+pub(crate) fn current_cpu() -> Option<CpuId> {
     let offset = HOT.cold_rseq_offset.load(Ordering::Relaxed);
     if offset == 0 {
         return None;
     }
     let mut id = cpu_id_at(offset.cast_signed());
     if id == -1 && mode() == RseqMode::Own && register_thread() {
-        registered();
         id = cpu_id_at(offset.cast_signed());
     }
     u32::try_from(id).ok().map(CpuId)
@@ -145,7 +148,8 @@ pub(crate) unsafe fn flip(cpu: CpuId, old: usize, new: usize) -> bool {
 fn register_fence() {
     const REGISTER_PRIVATE_EXPEDITED_RSEQ: usize = 1 << 8;
     // SAFETY: registering changes nothing but what later calls may do.
-    let result = unsafe { call(Call::Membarrier, libc::SYS_membarrier, [REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0, 0, 0, 0]) };
+    let result =
+        unsafe { call(Call::Membarrier, libc::SYS_membarrier, [REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0, 0, 0, 0]) };
     FENCE.store(u32::from(result.is_ok()), Ordering::Relaxed);
 }
 

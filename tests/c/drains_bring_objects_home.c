@@ -2,6 +2,7 @@
  * bad arguments are refused; version and statistics answer. */
 #include "check.h"
 
+static const char *rseq; /* without rseq there are no caches to drain */
 enum { AUTO, FENCE, QUIET, OBJECTS = 500 };
 static int (*drain_cpu)(unsigned, int, size_t *);
 static int (*drain_all)(int, size_t *);
@@ -20,6 +21,7 @@ static void pin_to(unsigned cpu) {
 }
 
 int main(void) {
+    rseq = getenv("HOMENODE_RSEQ");
     const char *(*version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "hn_version");
     if (!version && !homenode_required()) SKIP("not on homenode");
     *(void **)&drain_cpu = dlsym(RTLD_DEFAULT, "hn_drain_cpu");
@@ -37,12 +39,13 @@ int main(void) {
             int got, tries = 0;
             while ((got = drain_cpu(cpu, how, &objects)) == 1 && ++tries < 2000) pause_us(500);
             if (got != 0) FAIL("drain of CPU %u by way %d: %d after %d tries", cpu, how, got, tries);
-            if (objects == 0) FAIL("drain of CPU %u by way %d found nothing", cpu, how);
+            if (objects == 0 && !(rseq && strcmp(rseq, "off") == 0)) FAIL("drain of CPU %u by way %d found nothing", cpu, how);
             CHECK(allocate_each_kind() == 0);
         }
     fill_the_cache();
     size_t objects = 0;
-    CHECK(drain_all(FENCE, &objects) == 0 && objects > 0);
+    CHECK(drain_all(FENCE, &objects) == 0);
+    CHECK(objects > 0 || (rseq && strcmp(rseq, "off") == 0));
     CHECK(drain_all(AUTO, NULL) >= 0);
 
     errno = 0;

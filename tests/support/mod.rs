@@ -1,8 +1,5 @@
 //! Compiles the C programs of `tests/c` and runs them on the release library, each with a time limit.
-#![allow(
-    dead_code,
-    reason = "each test binary uses its own part of this module"
-)]
+#![allow(dead_code, reason = "each test binary uses its own part of this module")]
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -30,12 +27,7 @@ pub(crate) enum Setting {
     NoRseq,
 }
 
-pub(crate) const EVERY_SETTING: &[Setting] = &[
-    Setting::Default,
-    Setting::FakeNodes,
-    Setting::OwnRseq,
-    Setting::NoRseq,
-];
+pub(crate) const EVERY_SETTING: &[Setting] = &[Setting::Default, Setting::FakeNodes, Setting::OwnRseq, Setting::NoRseq];
 
 impl Setting {
     fn variables(self) -> Option<(&'static str, &'static str)> {
@@ -81,21 +73,12 @@ impl Run {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
-            if text.starts_with("HOMENODE_") || text.starts_with("LD_") || text == "GLIBC_TUNABLES"
-            {
+            if text.starts_with("HOMENODE_") || text.starts_with("LD_") || text == "GLIBC_TUNABLES" {
                 command.env_remove(&name);
             }
         }
-        let name = program
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        Self {
-            command,
-            name,
-            limit: Duration::from_secs(60),
-        }
+        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self { command, name, limit: Duration::from_secs(60) }
     }
 
     /// `program` on the library, in `setting`.
@@ -110,10 +93,7 @@ impl Run {
     }
 
     pub(crate) fn preload(self, libraries: &[PathBuf]) -> Self {
-        let paths: Vec<_> = libraries
-            .iter()
-            .map(|path| path.to_string_lossy())
-            .collect();
+        let paths: Vec<_> = libraries.iter().map(|path| path.to_string_lossy()).collect();
         self.env("LD_PRELOAD", &paths.join(":"))
     }
 
@@ -149,8 +129,7 @@ impl Run {
             .stderr(File::create(&stderr).expect("a scratch file"))
             .process_group(0)
             .spawn();
-        let mut child =
-            child.unwrap_or_else(|error| panic!("{} does not start: {error}", self.name));
+        let mut child = child.unwrap_or_else(|error| panic!("{} does not start: {error}", self.name));
         let end = Instant::now() + self.limit;
         let mut hung = false;
         let status = loop {
@@ -164,12 +143,7 @@ impl Run {
             }
             thread::sleep(Duration::from_millis(3));
         };
-        Outcome {
-            status,
-            hung,
-            stdout: take(&stdout),
-            stderr: take(&stderr),
-        }
+        Outcome { status, hung, stdout: take(&stdout), stderr: take(&stderr) }
     }
 
     /// Fails the test unless the program ends with 0 (or says that there is nothing to test here).
@@ -177,18 +151,8 @@ impl Run {
         let name = self.name.clone();
         let limit = self.limit;
         let outcome = self.outcome();
-        assert!(
-            !outcome.hung,
-            "{name} hangs: killed after {limit:?}\n{}",
-            outcome.stderr
-        );
-        assert!(
-            outcome.passed(),
-            "{name}: {}\n{}{}",
-            outcome.status,
-            outcome.stderr,
-            outcome.stdout
-        );
+        assert!(!outcome.hung, "{name} hangs: killed after {limit:?}\n{}", outcome.stderr);
+        assert!(outcome.passed(), "{name}: {}\n{}{}", outcome.status, outcome.stderr, outcome.stdout);
     }
 }
 
@@ -211,19 +175,9 @@ pub(crate) fn archive() -> PathBuf {
 }
 
 fn built(variable: &str, file: &str) -> PathBuf {
-    let path = std::env::var_os(variable).map_or_else(
-        || {
-            Path::new(env!("CARGO_TARGET_TMPDIR"))
-                .with_file_name("release")
-                .join(file)
-        },
-        PathBuf::from,
-    );
-    assert!(
-        path.is_file(),
-        "{} is absent: run `make build` first",
-        path.display()
-    );
+    let path = std::env::var_os(variable)
+        .map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("release").join(file), PathBuf::from);
+    assert!(path.is_file(), "{} is absent: run `make build` first", path.display());
     path
 }
 
@@ -239,16 +193,10 @@ pub(crate) fn compile_library(source: &str) -> PathBuf {
 }
 
 /// As [`compile`], but a compiler that is absent or fails is the caller's decision.
-pub(crate) fn compile_with(
-    compiler: &str,
-    source: &str,
-    flags: &[&str],
-) -> Result<PathBuf, String> {
+pub(crate) fn compile_with(compiler: &str, source: &str, flags: &[&str]) -> Result<PathBuf, String> {
     // One at a time: tests of one binary share programs.
     static COMPILING: Mutex<()> = Mutex::new(());
-    let _one = COMPILING
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _one = COMPILING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
 
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
     let input = folder.join(source);
@@ -282,12 +230,7 @@ pub(crate) fn compile_with(
 pub(crate) fn tool(command: &str, args: &[&str], file: &Path) -> String {
     let output = Command::new(command).args(args).arg(file).output();
     let output = output.unwrap_or_else(|error| panic!("{command}: {error}"));
-    assert!(
-        output.status.success(),
-        "{command} {args:?} {}: {}",
-        file.display(),
-        output.status
-    );
+    assert!(output.status.success(), "{command} {args:?} {}: {}", file.display(), output.status);
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -313,9 +256,7 @@ fn newer(output: &Path, inputs: &[PathBuf]) -> bool {
     let Ok(built) = modified(output) else {
         return false;
     };
-    inputs
-        .iter()
-        .all(|input| modified(input).is_ok_and(|changed| changed < built))
+    inputs.iter().all(|input| modified(input).is_ok_and(|changed| changed < built))
 }
 
 fn modified(path: &Path) -> std::io::Result<SystemTime> {
@@ -330,8 +271,5 @@ fn take(path: &Path) -> String {
 
 fn kill_group(leader: u32) {
     let kill = format!("kill -9 -{leader}");
-    Command::new("/bin/sh")
-        .args(["-c", &kill])
-        .status()
-        .expect("/bin/sh runs");
+    Command::new("/bin/sh").args(["-c", &kill]).status().expect("/bin/sh runs");
 }

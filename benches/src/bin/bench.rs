@@ -62,20 +62,14 @@ impl Pair {
     }
 
     fn job(&self, chunks: u32, drains: Drains) -> Job {
-        Job {
-            cpu: self.cpu,
-            chunks,
-            rows: self.rows.clone(),
-            drains,
-        }
+        Job { cpu: self.cpu, chunks, rows: self.rows.clone(), drains }
     }
 
     fn write_json(&self, report: &impl Serialize) -> Result<()> {
         let Some(path) = &self.json else {
             return Ok(());
         };
-        let text = serde_json::to_string_pretty(report)
-            .map_err(|e| Error::File(path.clone(), e.into()))?;
+        let text = serde_json::to_string_pretty(report).map_err(|e| Error::File(path.clone(), e.into()))?;
         std::fs::write(path, text + "\n").map_err(Error::file(path))
     }
 
@@ -88,10 +82,7 @@ impl Pair {
         contestants.extend(found);
         let names: Vec<String> = contestants.iter().map(|c| c.name.clone()).collect();
         let job = self.job(CHUNKS, Drains::None);
-        let entry = |contestant| Entry {
-            contestant,
-            job: job.clone(),
-        };
+        let entry = |contestant| Entry { contestant, job: job.clone() };
         let entries: Vec<Entry> = contestants.into_iter().map(entry).collect();
         let measured = measure(&Driver::build()?, &entries, self.rounds())?;
         let report = verdict::Report::new(&names, self.rounds(), measured);
@@ -112,10 +103,7 @@ impl Pair {
         let names = [old, new].map(|path| path.display().to_string());
         let entry = |name: &str, path| {
             let contestant = Contestant::preloaded(name, path)?;
-            Ok(Entry {
-                contestant,
-                job: self.job(CHUNKS, Drains::None),
-            })
+            Ok(Entry { contestant, job: self.job(CHUNKS, Drains::None) })
         };
         let entries = [entry("the old build", old)?, entry("the new build", new)?];
         self.two(names, entries, paired::Figure::Quartile)
@@ -125,10 +113,7 @@ impl Pair {
         let contestant = Contestant::preloaded(HOMENODE, &homenode_so()?)?;
         let entries = [Drains::Dry(per_second), Drains::PerSecond(per_second)].map(|drains| {
             let job = self.job(CHUNKS_FOR_MEANS, drains);
-            Entry {
-                contestant: contestant.clone(),
-                job,
-            }
+            Entry { contestant: contestant.clone(), job }
         });
         let names = [
             format!("a second thread wakes up {per_second} times a second"),

@@ -43,10 +43,7 @@ fn run(cli: &Cli) -> Result<Vec<String>> {
     let (built, mut wrong) = count()?;
     if cli.check {
         if !cli.file.exists() {
-            wrong.push(format!(
-                "{} is not there: write it with --write",
-                cli.file.display()
-            ));
+            wrong.push(format!("{} is not there: write it with --write", cli.file.display()));
             return Ok(wrong);
         }
         let text = std::fs::read_to_string(&cli.file).map_err(Error::file(&cli.file))?;
