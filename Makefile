@@ -3,11 +3,9 @@
 CARGO ?= cargo
 SECONDS ?= 600
 
-# `make test` runs these in order, each a target of its own.
-TEST_STEPS := packages-ci build lint unit loom miri counts programs-ci stress-short
-
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-programs bench stress clean $(TEST_STEPS)
+.PHONY: help build demo test test-programs bench stress clean
+.PHONY: packages-ci lint unit loom miri counts programs-ci stress-short
 
 help: ## list the targets
 	@echo 'usage: make TARGET'
@@ -16,14 +14,17 @@ help: ## list the targets
 build: ## libhomenode.so and .a, in target/release
 	$(CARGO) build --release --locked -p homenode-cabi
 
-demo: build ## real programs with and without homenode: time, memory, statistics
+demo: ## real programs with and without homenode: time, memory, statistics
+	-@scripts/install-packages demo
+	@$(MAKE) --no-print-directory build
 	@demo/run
 
 test: ## all that CI runs, with a summary at the end
-	@scripts/steps $(TEST_STEPS)
+	@scripts/test
 
-test-programs: build ## the full list of real programs, on fake nodes too
+test-programs: ## the full list of real programs, on fake nodes too
 	@scripts/install-packages programs
+	@$(MAKE) --no-print-directory build
 	@tests/programs/run --fake all
 
 bench: build ## malloc and free pairs against glibc, jemalloc, tcmalloc and mimalloc
@@ -31,7 +32,7 @@ bench: build ## malloc and free pairs against glibc, jemalloc, tcmalloc and mima
 	$(CARGO) run --release --locked -p homenode-benches --bin bench -- pair
 
 stress: build ## the tagged-object stress: make stress SECONDS=600 (of each of its runs)
-	TEST_STRESS_SECONDS=$(SECONDS) $(CARGO) test --release --locked -p homenode --test stress -- --test-threads=1
+	TEST_STRESS_SECONDS=$(SECONDS) $(CARGO) test --profile checked --locked -p homenode --test stress -- --test-threads=1
 
 clean: ## remove what was built
 	$(CARGO) clean
@@ -44,20 +45,20 @@ lint: ## formatting, clippy, and shellcheck where installed
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	@scripts/lint-scripts
 
-unit: ## unit and integration tests; those of the library load the release build
-	$(CARGO) test --locked --workspace
+unit: build ## unit and integration tests, on the release build; a first second of the stress
+	TEST_STRESS_SECONDS=1 $(CARGO) test --profile checked --locked --workspace
 
 loom: ## every interleaving of the lock-free protocols
-	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom $(CARGO) test --release --locked -p homenode --lib loom
+	@scripts/loom
 
 miri: ## the pure parts under Miri, where it is installed
 	@scripts/miri
 
-counts: ## the instructions of the hit paths, against benches/counts.txt
-	$(CARGO) run --release --locked -p homenode-benches --bin counts -- --check
+counts: build ## the instructions of the hit paths, against benches/counts.txt
+	$(CARGO) run --profile checked --locked -p homenode-benches --bin counts -- --check
 
-programs-ci: ## CI's list of real programs, on fake nodes too
+programs-ci: build ## CI's list of real programs, on fake nodes too
 	@tests/programs/run --fake ci
 
-stress-short: ## the stress, 6 s for each of its runs
-	@$(MAKE) --no-print-directory stress SECONDS=6
+stress-short: ## the stress, 10 s for each of its runs
+	@$(MAKE) --no-print-directory stress SECONDS=10

@@ -14,6 +14,13 @@
 //!
 //! Requests go down as arguments, memory comes up as return values, and nothing calls upward.
 #![no_std]
+#![cfg_attr(
+    loom,
+    allow(dead_code, unused_imports, unreachable_pub, reason = "the model checker sees the lock-free protocols alone")
+)]
+
+#[cfg(loom)]
+extern crate std;
 
 mod base;
 #[cfg(not(loom))]
@@ -32,6 +39,32 @@ mod sys;
 mod topo;
 #[cfg(not(loom))]
 mod transfer;
+
+// Under loom: the files that hold a lock-free protocol, and what they stand on.
+#[cfg(loom)]
+mod front {
+    mod deferred;
+}
+#[cfg(loom)]
+mod pageheap {
+    mod bump;
+}
+#[cfg(loom)]
+mod percpu {
+    mod flip;
+}
+#[cfg(loom)]
+mod region {
+    pub(crate) mod compound;
+    mod frontier;
+}
+#[cfg(loom)]
+mod sys {
+    mod generation;
+    pub(crate) mod lock;
+    pub(crate) mod stand_in;
+    use stand_in::{arch, process, wait};
+}
 
 #[cfg(not(loom))]
 pub use front::{

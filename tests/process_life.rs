@@ -74,6 +74,15 @@ fn a_small_signal_stack_suffices() {
 }
 
 #[test]
+fn a_slow_path_fits_a_kibibyte() {
+    let program = compile("a_slow_path_fits_a_kibibyte.c", &[]);
+    for &setting in EVERY_SETTING {
+        // The loader's own work at a first call through the PLT is not ours.
+        Run::on_homenode(&program, setting).env("LD_BIND_NOW", "1").passes();
+    }
+}
+
+#[test]
 fn a_small_thread_stack_suffices() {
     passes("a_small_thread_stack_suffices.c", &[], EVERY_SETTING);
 }

@@ -78,7 +78,7 @@ const fn geometric(size: usize) -> usize {
 
 #[expect(clippy::cast_possible_truncation, reason = "a class is below 114")]
 const fn class_of(size: usize) -> u8 {
-    if size <= LINEAR_MAX { (size.next_multiple_of(16) / 16 + 1) as u8 } else { geometric(size) as u8 }
+    if size <= LINEAR_MAX { (size.div_ceil(16) + 1) as u8 } else { geometric(size) as u8 }
 }
 
 const fn size_of_class(class: usize) -> usize {
@@ -189,7 +189,6 @@ impl Shape {
     }
 
     /// The index of the object that holds the byte at `offset`, as if the span had no end.
-    #[expect(clippy::cast_possible_truncation, reason = "an offset in a span is at most 1 MiB")]
     pub(crate) const fn index_around(&self, offset: usize) -> u32 {
         ((offset as u64 * self.inverse) >> 40) as u32
     }

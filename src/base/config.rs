@@ -41,8 +41,10 @@ pub(crate) const REMOTE_OBJECTS: usize = 64;
 pub(crate) const NODES_MAX: usize = 64;
 /// CPUs that the table of slabs can hold: the kernel's largest `NR_CPUS`.
 pub(crate) const CPUS_MAX: usize = 8192;
-/// Rounds a waiter spins before it sleeps: a few hundred nanoseconds, the length of a slow path.
-pub(crate) const SPINS: u32 = 64;
+/// Rounds a waiter spins before it sleeps, each twice as long as the one before: 127 pauses in all,
+/// a few microseconds, the length of several slow paths.  None under loom, so that the model checker
+/// sees the sleep.
+pub(crate) const SPINS: u32 = if cfg!(loom) { 0 } else { 7 };
 
 const _: () = assert!(RUNS_PER_COMPOUND == 64, "a run map is one 64-bit word");
 const _: () = assert!(SLICE_BYTES_MAX * NODES_MAX <= RESERVE_BYTES_MAX);

@@ -12,6 +12,7 @@ impl NodeIndex {
 
     /// The node with this index; indices past the largest wrap round.
     #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "reduced below 64")]
     pub(crate) const fn new(index: usize) -> Self {
         Self((index % NODES_MAX) as u8)
     }

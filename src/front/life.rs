@@ -9,6 +9,7 @@ use crate::sys::{process, rseq};
 /// False: the caller must fork instead, since its handler interrupted the allocator.
 pub extern "C" fn vfork_begin() -> bool {
     let Some(_busy) = Busy::enter() else { return false };
+    process::notice_fork();
     let _held = VFORK.enter(Rank::Start);
     process::count_vfork(true);
     rseq::open_fast_path(false);
@@ -19,6 +20,7 @@ pub extern "C" fn vfork_begin() -> bool {
 pub extern "C" fn vfork_end() {
     // A handler cannot be here: `vfork_begin` of the same call would have refused.
     let _busy = Busy::enter();
+    process::notice_fork();
     let _held = VFORK.enter(Rank::Start);
     if process::count_vfork(false) == 0 && start::ensure() {
         rseq::open_fast_path(true);

@@ -6,38 +6,33 @@ use crate::sys::lock::{Lock, Rank};
 use crate::sys::{cpu, mem, process, rseq};
 use crate::{percpu, region, topo};
 
-const READY: u32 = 1;
-const FAILED: u32 = 2;
-
-static STATE: AtomicU32 = AtomicU32::new(0);
+/// 1 once the allocator can be used.
+static READY: AtomicU32 = AtomicU32::new(0);
 static LOCK: Lock = Lock::new();
 
 /// Bytes for texts of /proc and /sys while starting; not on the stack, of which there may be 1 KiB.
 const BUFFER_BYTES: usize = 128 << 10;
 
-/// Starts the allocator if nobody has.  False: the system refuses even the least address space.
+/// Starts the allocator if nobody has.  False: the system refuses even the least address space; the
+/// next call tries again.
 pub(super) fn ensure() -> bool {
-    match STATE.load(Ordering::Acquire) {
-        READY => true,
-        FAILED => false,
-        _ => start(),
-    }
+    READY.load(Ordering::Acquire) != 0 || start()
 }
 
 #[cold]
 fn start() -> bool {
     let _held = LOCK.enter(Rank::Start);
-    if STATE.load(Ordering::Acquire) == 0 {
-        let state = if begin().is_some() { READY } else { FAILED };
-        STATE.store(state, Ordering::Release);
-        rseq::open_fast_path(state == READY);
+    if READY.load(Ordering::Acquire) == 0 && begin() {
+        READY.store(1, Ordering::Release);
+        rseq::open_fast_path(true);
     }
-    STATE.load(Ordering::Acquire) == READY
+    READY.load(Ordering::Acquire) != 0
 }
 
+/// Every part may be begun again after a later one failed.
 #[expect(unsafe_code, reason = "a scratch buffer from the system")]
-fn begin() -> Option<()> {
-    let scratch = mem::map(BUFFER_BYTES).ok()?;
+fn begin() -> bool {
+    let Ok(scratch) = mem::map(BUFFER_BYTES) else { return false };
     let first = core::ptr::with_exposed_provenance_mut(scratch);
     // SAFETY: the map is fresh, zeroed, and this function's own.
     let buffer = unsafe { core::slice::from_raw_parts_mut(first, BUFFER_BYTES) };
@@ -46,7 +41,9 @@ fn begin() -> Option<()> {
     topo::start(settings.fake_nodes, buffer);
     let cpus = cpu::possible(buffer);
     let ready = region::start(settings.slice_bytes) && percpu::start(cpus);
-    rseq::start(settings.rseq_off || !ready);
+    if ready {
+        rseq::start(settings.rseq_off);
+    }
     mem::release(scratch, BUFFER_BYTES);
-    ready.then_some(())
+    ready
 }

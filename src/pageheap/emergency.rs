@@ -1,25 +1,22 @@
 //! Memory for signal handlers that interrupted their own thread in a slow path: no lock is taken.
 //!
-//! Blocks are cut from a compound of their own by moving one word, and each holds a count of its
-//! compound; the compound goes back when the last of them is freed by a normal slow path.  A header
-//! before each block tells its length.
-//!
-//! | site | order | pairs with | why |
-//! |---|---|---|---|
-//! | E1 `next` compare-exchange | AcqRel | E1 | the compound's head is written before others cut from it |
+//! Blocks are cut from a compound of their own by moving one word (see [`super::bump`]), and each holds a
+//! count of its compound; the compound goes back when the last of them is freed by a normal slow path.
+//! A header before each block tells its length; who frees a block got it from who took it, so headers
+//! need no order.
 #![allow(unsafe_code, reason = "block headers in memory that no one else has yet")]
 
+use super::bump::{BLOCKS_MAX, Bump, Full};
 use super::large;
 use super::runs::retire;
 use crate::base::config::COMPOUND_BYTES;
 use crate::base::ids::{CompoundId, NodeIndex};
-use crate::base::sync::{AtomicU64, AtomicUsize, Ordering};
+use crate::base::sync::{AtomicU64, Ordering};
 use crate::region::{self, Exhausted, Left, Place, State};
 use crate::sys::fatal::{Fault, misuse, not_a_start};
 use crate::sys::mem;
 
-/// Where the next block starts; 0 before the first.
-static NEXT: AtomicUsize = AtomicUsize::new(0);
+static BUMP: Bump = Bump::new();
 
 /// Stands before each block.
 #[repr(C, align(16))]
@@ -48,54 +45,32 @@ pub(crate) fn take(node: NodeIndex, bytes: usize, align: usize) -> Result<usize,
         return Ok(slice.base() + first.offset());
     }
     loop {
-        let next = NEXT.load(Ordering::Acquire);
-        let block = (next + HEADER_BYTES).next_multiple_of(align.max(16));
-        let end = block + bytes.max(1);
-        if next != 0 && end < compound_end(next) && raise(next) {
-            // E1
-            if NEXT.compare_exchange(next, end, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        match BUMP.cut(HEADER_BYTES, bytes.max(1), align.max(HEADER_BYTES)) {
+            Ok(block) => {
                 write_header(block, bytes.max(1));
                 return Ok(block);
             }
-            let place = region::locate(next).ok_or(Exhausted)?;
-            lower(&place);
-        } else {
-            replace(node, next)?;
+            Err(full) => replace(node, full)?,
         }
     }
 }
 
-/// Starts a new compound; the old one loses the count that kept it current.
-fn replace(node: NodeIndex, old: usize) -> Result<(), Exhausted> {
+/// Starts a new compound; the old one loses the counts that no block holds.
+fn replace(node: NodeIndex, full: Full) -> Result<(), Exhausted> {
     let slice = region::slice(node);
     let fresh = slice.take_fresh(1)?;
     let head = slice.head(fresh);
-    head.begin_count(1);
+    head.begin_count(BLOCKS_MAX);
     head.transit(State::Unused, State::Emergency);
-    let start = slice.base() + fresh.offset();
-    // E1
-    if NEXT.compare_exchange(old, start, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-        // Another handler was faster; its compound serves.  This one is lost, which happens at most
-        // once a handler that interrupts a handler here.
-        return Ok(());
-    }
-    if let Some(place) = region::locate(old) {
+    // Another handler may be faster; its compound serves.  This one is lost then, which happens at
+    // most once a handler that interrupts a handler here.
+    if let Ok(Some(old)) = BUMP.replace(full, slice.base() + fresh.offset())
+        && let Some(place) = region::locate(old.address)
+    {
         // Never retired here, under no lock: an empty one waits for good, at most one a compound used.
-        place.slice.head(place.compound()).lower(1);
+        place.slice.head(place.compound()).lower(old.uncut);
     }
     Ok(())
-}
-
-fn compound_end(address: usize) -> usize {
-    (address / COMPOUND_BYTES + 1) * COMPOUND_BYTES
-}
-
-fn raise(address: usize) -> bool {
-    region::locate(address).is_some_and(|place| place.slice.head(place.compound()).raise(1))
-}
-
-fn lower(place: &Place) {
-    place.slice.head(place.compound()).lower(1);
 }
 
 fn header(block: usize) -> &'static Header {
@@ -106,7 +81,7 @@ fn header(block: usize) -> &'static Header {
 
 fn write_header(block: usize, bytes: usize) {
     header(block).mark.store(!(block as u64), Ordering::Relaxed);
-    header(block).bytes.store(bytes as u64, Ordering::Release);
+    header(block).bytes.store(bytes as u64, Ordering::Relaxed);
 }
 
 /// Usable bytes of the block at `place`; aborts when none starts there.
@@ -119,7 +94,7 @@ pub(crate) fn usable(place: &Place) -> usize {
     if header(address).mark.load(Ordering::Relaxed) != !(address as u64) {
         not_a_start(address);
     }
-    match header(address).bytes.load(Ordering::Acquire) {
+    match header(address).bytes.load(Ordering::Relaxed) {
         0 => misuse(Fault::DoubleFree, address),
         bytes => bytes as usize,
     }
@@ -129,7 +104,7 @@ pub(crate) fn usable(place: &Place) -> usize {
 pub(crate) fn give(place: &Place) {
     let address = place.slice.base() + place.offset;
     usable(place);
-    if header(address).bytes.swap(0, Ordering::AcqRel) == 0 {
+    if header(address).bytes.swap(0, Ordering::Relaxed) == 0 {
         misuse(Fault::DoubleFree, address);
     }
     let id: CompoundId = place.compound();

@@ -19,6 +19,9 @@ pub(crate) struct Large {
 pub(crate) fn take(node: NodeIndex, bytes: usize, align: usize) -> Result<Large, Exhausted> {
     let slice = region::slice(node);
     slice.open(node)?;
+    if align > region::align_max() {
+        return Err(Exhausted);
+    }
     let bytes = page_rounded(bytes)?;
     let count = compounds_of(bytes)?;
     let align = u32::try_from(align.div_ceil(COMPOUND_BYTES)).map_err(|_| Exhausted)?;

@@ -3,8 +3,11 @@
 //! What is handed out is said by the heads' run maps; the lists here are derived, and rebuilt from
 //! the heads after a fork that left the lock behind.
 
+mod bump;
 pub(crate) mod emergency;
 pub(crate) mod large;
 mod runs;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use runs::{RunsBack, census, give_runs, rebuild_check, take_runs};

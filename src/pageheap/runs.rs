@@ -67,6 +67,8 @@ pub(crate) fn give_runs(node: NodeIndex, back: RunsBack) {
         return;
     }
     heap.unlist(slice, back.compound);
+    // Under the lock: a child forked from here on finds no compound that is cut and empty.
+    slice.head(back.compound).transit(State::Runs, State::Unused);
     drop(held);
     slice.put(back.compound, 1);
 }
@@ -177,8 +179,10 @@ impl PageHeap {
             head.bucket.store(0, Ordering::Relaxed);
             if head.recount() {
                 self.relist(slice, id);
+            } else {
+                // It emptied in the hand of a thread that is gone.
+                slice.put(id, 1);
             }
-            // A compound that emptied while its thread was lost stays as it is: leaked, bounded.
         }
     }
 }

@@ -6,7 +6,10 @@
 
 mod cpus;
 mod drain;
+mod flip;
 mod slab;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use cpus::{census, start};
 pub use drain::{Drained, How};

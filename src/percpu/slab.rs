@@ -93,6 +93,14 @@ impl Slab {
         self.header().tops[stack].load(Ordering::Relaxed).saturating_sub(self.begin(stack)) / 8
     }
 
+    /// Where a stack begins, its top, and where it is full.
+    #[cfg(test)]
+    pub(super) fn bounds(self, stack: usize) -> [usize; 3] {
+        let header = self.header();
+        let [top, limit] = [&header.tops, &header.limits].map(|words| words[stack].load(Ordering::Relaxed));
+        [self.begin(stack), top, limit]
+    }
+
     fn begin(self, stack: usize) -> usize {
         let before = stack.checked_sub(1).map(|before| self.header().limits[before].load(Ordering::Relaxed));
         before.unwrap_or(self.0 + HEADER_BYTES) + 8

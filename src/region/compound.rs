@@ -21,13 +21,18 @@
 //!
 //! | site | order | pairs with | why |
 //! |---|---|---|---|
-//! | C1 refcount raise (compare-exchange) | Acquire | C4 | sees the compound as its last user left it |
-//! | C2 run map claim (fetch-or) | Acquire | C3 | sees the runs as their last user left them |
+//! | C1 refcount raise (compare-exchange) | Relaxed | | a count is no data: C2 brings the runs, and the raise carries the releases before it on to C5 |
+//! | C2 run map claim (compare-exchange) | Acquire | C3 | sees the runs as their last user left them |
 //! | C3 run map clear (fetch-and) | Release | C2 | the last user's writes come before the reuse |
-//! | C4 refcount lower (fetch-sub) | Release, then an Acquire fence at zero | C1, C4 | who retires sees what all others wrote |
+//! | C4 refcount lower (fetch-sub) | Release | C5 | what a user wrote comes before the end of the compound |
+//! | C5 fence after the count fell to zero | Acquire | C4 | who retires sees what all others wrote |
+//! | C6 `starts` set (fetch-or) | Release | C7 | the span's record is written |
+//! | C7 `starts` load | Acquire | C6 | |
+//!
+//! The state needs no order: who frees a block got it from who took it.
 
 use crate::base::bits;
-use crate::base::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+use crate::base::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering, barrier, order};
 
 /// What a compound is used for.
 ///
@@ -54,6 +59,7 @@ pub(crate) enum State {
 
 /// A compound's head.  Zero bytes are an unused one.
 #[repr(C, align(64))]
+#[cfg_attr(loom, derive(Default))]
 #[derive(Debug)]
 pub(crate) struct Head {
     refcount: AtomicU32,
@@ -98,7 +104,7 @@ impl Head {
     /// Moves from one state to another; the compound is the caller's alone.
     pub(crate) fn transit(&self, from: State, to: State) {
         debug_assert_eq!(self.state(), from);
-        self.state.store(to as u16, Ordering::Release);
+        self.state.store(to as u16, Ordering::Relaxed);
     }
 
     /// Starts a compound cut into runs, with the first `count` runs handed out.
@@ -119,9 +125,8 @@ impl Head {
         }
         let mut map = self.run_map.load(Ordering::Relaxed);
         while let Some(first) = bits::find_zeros(map, count) {
-            // C2
             let mask = bits::range(first, count);
-            match self.run_map.compare_exchange(map, map | mask, Ordering::Acquire, Ordering::Relaxed) {
+            match self.run_map.compare_exchange(map, map | mask, order!(C2, Acquire), Ordering::Relaxed) {
                 Ok(_) => return Ok(first),
                 Err(now) => map = now,
             }
@@ -129,11 +134,9 @@ impl Head {
         Err(self.lower(count))
     }
 
-    /// Takes back the runs of `mask`, all handed out.
+    /// Takes back the runs of `mask`, all handed out, where no span starts any more.
     pub(crate) fn give_back_runs(&self, mask: u64) -> Left {
-        self.starts.fetch_and(!mask, Ordering::Relaxed);
-        // C3
-        self.run_map.fetch_and(!mask, Ordering::Release);
+        self.run_map.fetch_and(!mask, order!(C3, Release));
         self.lower(mask.count_ones())
     }
 
@@ -142,7 +145,7 @@ impl Head {
         let mut now = self.refcount.load(Ordering::Relaxed);
         while now != 0 {
             // C1
-            match self.refcount.compare_exchange(now, now + count, Ordering::Acquire, Ordering::Relaxed) {
+            match self.refcount.compare_exchange(now, now + count, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(other) => now = other,
             }
@@ -152,11 +155,10 @@ impl Head {
 
     /// Lowers the refcount.
     pub(crate) fn lower(&self, count: u32) -> Left {
-        // C4
-        let before = self.refcount.fetch_sub(count, Ordering::Release);
+        let before = self.refcount.fetch_sub(count, order!(C4, Release));
         debug_assert!(before >= count, "a refcount below zero");
         if before == count {
-            fence(Ordering::Acquire);
+            barrier!(C5, Acquire);
             Left::Empty
         } else {
             Left::InUse
@@ -180,12 +182,17 @@ impl Head {
 
     /// Bit r: a span starts at run r.
     pub(crate) fn starts(&self) -> u64 {
-        self.starts.load(Ordering::Acquire)
+        self.starts.load(order!(C7, Acquire))
     }
 
     /// Notes that a span starts at `run`; its record is written.
     pub(crate) fn start_span(&self, run: u32) {
-        self.starts.fetch_or(1 << run, Ordering::Release);
+        self.starts.fetch_or(1 << run, order!(C6, Release));
+    }
+
+    /// Notes that no span starts at `run` any more.
+    pub(crate) fn end_span(&self, run: u32) {
+        self.starts.fetch_and(!(1 << run), Ordering::Relaxed);
     }
 
     /// After a fork: the runs in flight of threads that are gone are lost, so the count is that of
@@ -197,4 +204,131 @@ impl Head {
     }
 }
 
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<Head>() == 64);
+
+#[cfg(all(loom, test))]
+mod loom_models {
+    use super::{Head, Left};
+    use crate::base::bits;
+    use crate::base::sync::model::{Plain, Steps, explore, is_caught};
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// A compound, and data that its users write without atomics: one word a run.
+    struct Compound {
+        steps: Steps,
+        head: Head,
+        runs: [Plain; 2],
+        retired: Plain,
+    }
+
+    impl Compound {
+        /// With the first `count` runs handed out.
+        fn with(count: u32) -> Arc<Self> {
+            let head = Head::default();
+            head.begin_runs(count);
+            Arc::new(Self { head, steps: Steps::default(), runs: Default::default(), retired: Plain::default() })
+        }
+
+        fn use_run(&self, run: u32) {
+            self.runs[run as usize].count();
+            self.steps.pass();
+        }
+
+        /// What the last user does: it is alone.
+        fn end(&self, left: Left) {
+            if left == Left::Empty {
+                assert_eq!(self.head.run_map(), 0);
+                self.retired.count();
+                self.use_run(0);
+                self.use_run(1);
+            }
+        }
+
+        fn ends_retired_once(&self) {
+            assert_eq!(self.head.refcount(), 0);
+            assert_eq!(self.retired.get(), 1);
+        }
+    }
+
+    fn two_users_leave() {
+        let compound = Compound::with(2);
+        let other = compound.clone();
+        let left = thread::spawn(move || {
+            other.use_run(1);
+            other.end(other.head.give_back_runs(0b10));
+        });
+        compound.use_run(0);
+        compound.end(compound.head.give_back_runs(0b01));
+        left.join().expect("the other user ends");
+        compound.ends_retired_once();
+    }
+
+    /// One user leaves while another comes: it gets the run that is left, or none.
+    fn a_run_is_claimed_again() {
+        let compound = Compound::with(64);
+        let other = compound.clone();
+        let left = thread::spawn(move || {
+            other.use_run(0);
+            other.end(other.head.give_back_runs(1));
+        });
+        if let Ok(run) = compound.head.claim_runs(1) {
+            compound.use_run(run);
+        }
+        left.join().expect("the other user ends");
+    }
+
+    /// The last user leaves while two come for more than there is, or for the one run that is left.
+    fn the_last_one_retires() {
+        let compound = Compound::with(1);
+        let come = |count: u32| {
+            let other = compound.clone();
+            thread::spawn(move || match other.head.claim_runs(count) {
+                Ok(run) => {
+                    other.use_run(run);
+                    other.end(other.head.give_back_runs(bits::range(run, count)));
+                }
+                Err(left) => other.end(left),
+            })
+        };
+        let threads = [come(64), come(1)];
+        compound.use_run(0);
+        compound.end(compound.head.give_back_runs(1));
+        for thread in threads {
+            thread.join().expect("a user ends");
+        }
+        compound.ends_retired_once();
+    }
+
+    fn a_span_is_found_with_its_record() {
+        let compound = Compound::with(1);
+        let other = compound.clone();
+        let left = thread::spawn(move || {
+            other.use_run(0);
+            other.head.start_span(0);
+        });
+        if compound.head.starts() & 1 != 0 {
+            assert_eq!(compound.runs[0].get(), 1);
+        }
+        left.join().expect("the other user ends");
+    }
+
+    #[test]
+    fn users_of_a_compound_never_meet_and_the_last_one_retires_it() {
+        explore(two_users_leave);
+        explore(a_run_is_claimed_again);
+        explore(the_last_one_retires);
+        explore(a_span_is_found_with_its_record);
+    }
+
+    #[test]
+    fn each_weakened_ordering_is_caught() {
+        assert!(is_caught("C2", a_run_is_claimed_again));
+        assert!(is_caught("C3", a_run_is_claimed_again));
+        assert!(is_caught("C4", two_users_leave));
+        assert!(is_caught("C5", two_users_leave));
+        assert!(is_caught("C6", a_span_is_found_with_its_record));
+        assert!(is_caught("C7", a_span_is_found_with_its_record));
+    }
+}

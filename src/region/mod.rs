@@ -1,8 +1,11 @@
 //! region: address space.  One slice a node; the node of an address is its slice's number.
 
 mod compound;
+mod frontier;
 mod geometry;
 mod slice;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use core::cell::UnsafeCell;
 
@@ -57,6 +60,9 @@ impl Place {
 /// Reserves a slice for each node, the largest that the system grants up to `slice_bytes_max`.
 /// False: not even the smallest.
 pub(crate) fn start(slice_bytes_max: usize) -> bool {
+    if BASE.load(Ordering::Relaxed) != 0 {
+        return true;
+    }
     let nodes = topo::nodes();
     let page = cpu::page_bytes();
     let share = (RESERVE_BYTES_MAX / nodes.next_power_of_two()).min(SLICE_BYTES_MAX).min(slice_bytes_max);
@@ -71,9 +77,18 @@ pub(crate) fn start(slice_bytes_max: usize) -> bool {
     false
 }
 
+/// The largest alignment that a block can have, in bytes: that of the slices.
+pub(crate) fn align_max() -> usize {
+    alignment(geometry())
+}
+
+/// Slices start at multiples of their size, at most 1 GiB.
+fn alignment(geometry: &Geometry) -> usize {
+    geometry.bytes.min(1 << 30)
+}
+
 fn reserve(nodes: usize, geometry: Geometry) -> bool {
-    // Slices start at multiples of their size, at most 1 GiB: alignments of blocks count from there.
-    let align = geometry.bytes.min(1 << 30);
+    let align = alignment(&geometry);
     let total = nodes * geometry.bytes;
     let Ok(start) = mem::reserve(total + align) else { return false };
     let base = start.next_multiple_of(align);

@@ -1,20 +1,11 @@
 //! A node's slice of address space: compounds handed out, taken back, committed and decommitted.
 //!
-//! Compounds below the *frontier* have been used before; a free one has its bit in its bank's free
-//! map, and in the dirty map while its pages may hold old bytes.  The frontier moves by
-//! compare-exchange alone, so that a signal handler that interrupted the holder of the slice's lock
-//! can still get a compound; everything else is under the lock.
-//!
-//! | site | order | pairs with | why |
-//! |---|---|---|---|
-//! | S1 frontier compare-exchange | Relaxed | | numbers only; a fresh compound carries no data |
-//! | S2 committed fetch-max | Release | S3 | the memory is writable before others see it so |
-//! | S3 committed load | Acquire | S2 | |
-//! | S4 `opened` store | Release | S5 | the node's records are ready |
-//! | S5 `opened` load | Acquire | S4 | |
+//! A free compound below the frontier (see [`super::frontier`]) has its bit in its bank's free map, and
+//! in the dirty map while its pages may hold old bytes.  Both are under the lock.
 #![allow(unsafe_code, reason = "metadata records live at fixed offsets of the slice")]
 
 use super::compound::{Head, State};
+use super::frontier::Frontier;
 use super::geometry::{BANK_BYTES, Geometry};
 use crate::base::config::{COMMIT_STEP, COMPOUND_BYTES, FREE_RESIDENT_MAX, NODE_RECORD_BYTES, ROOM_STEP, RUN_SHIFT};
 use crate::base::ids::{CompoundId, NodeIndex};
@@ -41,10 +32,7 @@ pub(super) struct Bank {
 pub(crate) struct Slice {
     base: AtomicUsize,
     lock: Lock,
-    /// 1 when the node's memory may be used.
-    opened: AtomicU32,
-    frontier: AtomicU32,
-    committed: AtomicU32,
+    frontier: Frontier,
     /// No free compound has a lower number.
     lowest_free: AtomicU32,
     /// Free compounds that still have their pages.
@@ -74,9 +62,7 @@ impl Slice {
         Self {
             base: AtomicUsize::new(0),
             lock: Lock::new(),
-            opened: AtomicU32::new(0),
-            frontier: AtomicU32::new(0),
-            committed: AtomicU32::new(0),
+            frontier: Frontier::new(),
             lowest_free: AtomicU32::new(u32::MAX),
             resident: AtomicU32::new(0),
             free: AtomicU32::new(0),
@@ -89,8 +75,7 @@ impl Slice {
     pub(super) fn place(&self, base: usize) {
         let geometry = geometry();
         self.base.store(base, Ordering::Relaxed);
-        self.frontier.store(geometry.first, Ordering::Relaxed);
-        self.committed.store(geometry.first, Ordering::Relaxed);
+        self.frontier.place(geometry.first);
         self.room_used.store(geometry.room, Ordering::Relaxed);
         self.room_committed.store(geometry.room, Ordering::Relaxed);
     }
@@ -102,12 +87,11 @@ impl Slice {
 
     /// Makes the node's memory usable: at its first use, prefers the node for the whole slice.
     pub(crate) fn open(&self, node: NodeIndex) -> Result<(), Exhausted> {
-        // S5
-        if self.opened.load(Ordering::Acquire) != 0 {
+        if self.is_open() {
             return Ok(());
         }
         let _held = self.enter();
-        if self.opened.load(Ordering::Relaxed) != 0 {
+        if self.is_open() {
             return Ok(());
         }
         let bytes = geometry().bytes;
@@ -121,15 +105,13 @@ impl Slice {
         if self.room_used.load(Ordering::Relaxed) == geometry().room {
             self.room_used.store(geometry().room + NODE_RECORD_BYTES, Ordering::Relaxed);
         }
-        // S4
-        self.opened.store(1, Ordering::Release);
+        self.frontier.open();
         Ok(())
     }
 
     /// True once [`Slice::open`] succeeded.
     pub(crate) fn is_open(&self) -> bool {
-        // S5
-        self.opened.load(Ordering::Acquire) != 0
+        self.frontier.is_open()
     }
 
     /// The node's page heap record and pools: [`NODE_RECORD_BYTES`] zero bytes to begin with.
@@ -192,7 +174,7 @@ impl Slice {
 
     /// Number past the highest compound ever handed out.
     pub(crate) fn frontier(&self) -> u32 {
-        self.frontier.load(Ordering::Relaxed)
+        self.frontier.get()
     }
 
     /// Hands out `count` adjacent compounds, the first one's number a multiple of `align` (a power of two).
@@ -231,9 +213,7 @@ impl Slice {
         let Some(end) = at.0.checked_add(count) else { return false };
         let frontier = self.frontier();
         if at.0 == frontier {
-            // S1
-            return self.commit(end).is_ok()
-                && self.frontier.compare_exchange(frontier, end, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+            return self.commit(end).is_ok() && self.frontier.extend(frontier, end);
         }
         let free = end <= frontier && (at.0..end).all(|number| self.is_free(number));
         if free {
@@ -243,17 +223,7 @@ impl Slice {
     }
 
     fn advance(&self, count: u32, align: u32) -> Result<(u32, u32), Exhausted> {
-        let mut from = self.frontier();
-        loop {
-            // Alignment is of the address, and slices are aligned to their size.
-            let first = from.next_multiple_of(align);
-            let end = first.checked_add(count).filter(|&end| end <= geometry().end).ok_or(Exhausted)?;
-            // S1
-            match self.frontier.compare_exchange(from, end, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Ok((from, first)),
-                Err(now) => from = now,
-            }
-        }
+        self.frontier.advance(count, align, geometry().end).ok_or(Exhausted)
     }
 
     /// Takes `count` compounds back.  Their pages stay while few do, and go to the system otherwise.
@@ -368,8 +338,7 @@ impl Slice {
 
     /// Makes all compounds below `end`, and their metadata, writable.  Idempotent, so it needs no lock.
     fn commit(&self, end: u32) -> Result<(), Exhausted> {
-        // S3
-        let done = self.committed.load(Ordering::Acquire);
+        let done = self.frontier.committed();
         if end <= done {
             return Ok(());
         }
@@ -382,8 +351,7 @@ impl Slice {
             // Near a limit: no more than is asked for.
             Err(_) => self.commit_range(done, end).map(|()| end).map_err(|_| Exhausted)?,
         };
-        // S2
-        self.committed.fetch_max(upto, Ordering::Release);
+        self.frontier.note_committed(upto);
         Ok(())
     }
 

@@ -85,7 +85,7 @@ pub(crate) fn give(node: NodeIndex, class: Class, objects: &[usize], back: &mut 
     loop {
         // Runs go back without the pool's lock: a page heap may call the system.
         if let Some(run) = emptied.take() {
-            back.add(node, slice, run, class.shape());
+            back.add(node, run, class.shape());
         }
         let _held = pool.enter(slice, class);
         for &object in objects.by_ref() {
@@ -106,7 +106,7 @@ pub(crate) fn trim(node: NodeIndex, back: &mut Homecoming) {
     for class in Class::all() {
         let pool = pool(slice, class);
         while let Some(run) = pool.take_empty(slice, class) {
-            back.add(node, slice, run, class.shape());
+            back.add(node, run, class.shape());
         }
     }
 }
@@ -161,11 +161,12 @@ impl Pool {
         let shape = class.shape();
         let run = pageheap::take_runs(node, shape.runs)?;
         Span::at(slice, run).begin(shape);
-        slice.head(CompoundId((run / RUNS_PER_COMPOUND) as u32)).start_span((run % RUNS_PER_COMPOUND) as u32);
         for run in run..run + shape.runs as usize {
             // Release: who reads the class finds the span.
             slice.class_byte(run).store(class.byte(), Ordering::Release);
         }
+        // Last: a child forked in between must not find a span whose class is half written.
+        slice.head(CompoundId((run / RUNS_PER_COMPOUND) as u32)).start_span((run % RUNS_PER_COMPOUND) as u32);
         self.spans.fetch_add(1, Ordering::Relaxed);
         self.link(slice, run as u32);
         Ok(run)
@@ -191,9 +192,21 @@ impl Pool {
         if used > 0 || alone {
             return None;
         }
+        self.end_span(slice, run, shape);
+        Some(run)
+    }
+
+    /// Takes an empty span out of the pool, under its lock: from here on it is runs.
+    #[expect(clippy::cast_possible_truncation, reason = "a slice has at most 2^25 runs")]
+    fn end_span(&self, slice: &Slice, run: usize, shape: &Shape) {
         self.unlink(slice, run);
         self.spans.fetch_sub(1, Ordering::Relaxed);
-        Some(run)
+        // First: a child forked in between finds runs without a span, and no half span.
+        slice.head(CompoundId((run / RUNS_PER_COMPOUND) as u32)).end_span((run % RUNS_PER_COMPOUND) as u32);
+        for run in run..run + shape.runs as usize {
+            // From here on a free of an object there is "never allocated".
+            slice.class_byte(run).store(0, Ordering::Relaxed);
+        }
     }
 
     fn take_empty(&'static self, slice: &Slice, class: Class) -> Option<usize> {
@@ -202,8 +215,7 @@ impl Pool {
         while run != 0 {
             let span = Span::at(slice, run);
             if span.used() == 0 {
-                self.unlink(slice, run);
-                self.spans.fetch_sub(1, Ordering::Relaxed);
+                self.end_span(slice, run, class.shape());
                 return Some(run);
             }
             run = span.next.load(Ordering::Relaxed) as usize;
@@ -263,11 +275,7 @@ pub(crate) struct Homecoming {
 
 impl Homecoming {
     #[expect(clippy::cast_possible_truncation, reason = "a slice has at most 2^25 runs")]
-    fn add(&mut self, node: NodeIndex, slice: &Slice, run: usize, shape: &Shape) {
-        for run in run..run + shape.runs as usize {
-            // From here on a free of an object there is "never allocated".
-            slice.class_byte(run).store(0, Ordering::Relaxed);
-        }
+    fn add(&mut self, node: NodeIndex, run: usize, shape: &Shape) {
         let compound = CompoundId((run / RUNS_PER_COMPOUND) as u32);
         let mask = bits::range((run % RUNS_PER_COMPOUND) as u32, shape.runs);
         match &mut self.runs {

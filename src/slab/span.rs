@@ -133,3 +133,113 @@ fn tail(shape: &Shape) -> u64 {
 }
 
 const _: () = assert!(size_of::<Span>() == SPAN_RECORD_BYTES);
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use super::{Refusal, Span};
+    use crate::base::classes::{Class, OBJECTS_PER_SPAN_MAX};
+    use crate::base::sync::{AtomicU32, AtomicU64};
+
+    /// The address of a span whose memory nobody reads.
+    const START: usize = 1 << 30;
+
+    fn used_before() -> Span {
+        let word = || AtomicU32::new(u32::MAX);
+        Span {
+            used: word(),
+            carved: word(),
+            next: word(),
+            prev: word(),
+            listed: word(),
+            hint: word(),
+            rest: [const { AtomicU32::new(0) }; 10],
+            bits: [const { AtomicU64::new(u64::MAX) }; OBJECTS_PER_SPAN_MAX / 64],
+        }
+    }
+
+    fn fresh(class: Class) -> Span {
+        let span = used_before();
+        span.begin(class.shape());
+        span
+    }
+
+    fn below(seed: &mut u64, end: usize) -> usize {
+        *seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        usize::try_from(*seed >> 33).expect("31 bits") % end
+    }
+
+    #[test]
+    fn objects_go_out_and_come_back_as_a_set_does() {
+        let mut seed = 5;
+        for class in Class::all() {
+            let shape = class.shape();
+            let span = fresh(class);
+            let mut out = std::vec![false; shape.objects as usize];
+            for _ in 0..if cfg!(miri) { 8 } else { 300 } {
+                let wanted = 1 + below(&mut seed, 40);
+                if below(&mut seed, 2) == 0 {
+                    let mut objects = [0; 40];
+                    let got = span.take(shape, START, &mut objects[..wanted]);
+                    let free: Vec<_> = (0..out.len()).filter(|&object| !out[object]).take(wanted).collect();
+                    let expected: Vec<_> = free.iter().map(|object| START + object * shape.size as usize).collect();
+                    assert_eq!(objects[..got], expected[..], "the lowest free objects go out");
+                    free.into_iter().for_each(|object| out[object] = true);
+                } else {
+                    for _ in 0..wanted {
+                        let object = below(&mut seed, out.len());
+                        let given = span.give(u32::try_from(object).expect("small"));
+                        assert_eq!(given.is_ok(), out[object]);
+                        out[object] = false;
+                    }
+                }
+                let count = out.iter().filter(|&&is_out| is_out).count();
+                assert_eq!([span.used(), span.count(shape)], [u32::try_from(count).expect("small"); 2]);
+            }
+            span.recount(shape);
+            assert_eq!(span.used(), span.count(shape));
+        }
+    }
+
+    #[test]
+    fn an_object_comes_back_once() {
+        for class in Class::all() {
+            let span = fresh(class);
+            assert_eq!(span.take(class.shape(), START, &mut [0]), 1);
+            assert_eq!(span.give(0), Ok(0));
+            assert_eq!(span.give(0), Err(Refusal::NotOut));
+            assert_eq!(span.used(), 0);
+        }
+    }
+
+    #[test]
+    fn an_object_that_was_never_out_does_not_come_back() {
+        for class in Class::all() {
+            let span = fresh(class);
+            assert_eq!(span.give(0), Err(Refusal::NeverOut));
+            span.take(class.shape(), START, &mut [0]);
+            for object in [1, class.shape().objects, class.shape().objects + 1, 4096] {
+                assert_eq!(span.give(object), Err(Refusal::NeverOut), "{object} of {class:?}");
+            }
+            assert_eq!(span.used(), 1);
+        }
+    }
+
+    #[test]
+    fn a_full_span_has_none_to_take() {
+        for class in Class::all() {
+            let shape = class.shape();
+            let span = fresh(class);
+            let mut objects = [0; 32];
+            let mut out = 0;
+            while out < shape.objects {
+                out += u32::try_from(span.take(shape, START, &mut objects)).expect("32 at most");
+            }
+            assert_eq!([out, span.used(), span.count(shape)], [shape.objects; 3]);
+            assert_eq!(span.take(shape, START, &mut objects), 0);
+        }
+    }
+}

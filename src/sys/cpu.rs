@@ -38,13 +38,16 @@ pub(crate) fn address_space_left() -> Option<usize> {
     Some(limit.saturating_sub(mapped.unwrap_or(0_usize) * page_bytes()))
 }
 
-/// CPU numbers that the kernel can ever name: all are below this.
+/// CPU numbers that the kernel can ever name: all are below this.  It is the length of the kernel's
+/// own CPU mask, which no container rewrites, as some do with /sys; that file is asked where a
+/// sandbox refuses the call.  Kernel: `sched_getaffinity(2)`, "C library/kernel differences".
 pub(crate) fn possible(buffer: &mut [u8]) -> usize {
-    file::read(b"/sys/devices/system/cpu/possible\0", buffer)
-        .ok()
-        .and_then(last_of_list)
-        .map_or_else(|| mask_length(buffer), |last| last as usize + 1)
-        .clamp(1, CPUS_MAX)
+    let address = buffer.as_mut_ptr().expose_provenance();
+    // SAFETY: the buffer is writable for its length.
+    let mask = unsafe { call(Call::Affinity, libc::SYS_sched_getaffinity, [0, buffer.len(), address, 0, 0, 0]) };
+    let mut named = || file::read(b"/sys/devices/system/cpu/possible\0", buffer).ok().and_then(last_of_list);
+    let count = mask.map(|bytes| bytes * 8).ok().or_else(|| named().map(|last| last as usize + 1));
+    count.unwrap_or(CPUS_MAX).clamp(1, CPUS_MAX)
 }
 
 /// The last number of a list like `0-3,8\n`; the pure half of [`possible`].
@@ -52,14 +55,6 @@ pub(crate) fn last_of_list(text: &[u8]) -> Option<u32> {
     let text = text.trim_ascii_end();
     let start = text.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1);
     core::str::from_utf8(text.get(start..)?).ok()?.parse().ok()
-}
-
-/// The kernel's CPU mask has this many bits: an upper bound where sysfs is not to be had.
-fn mask_length(buffer: &mut [u8]) -> usize {
-    let address = buffer.as_mut_ptr().expose_provenance();
-    // SAFETY: the buffer is writable for its length.
-    let bytes = unsafe { call(Call::Affinity, libc::SYS_sched_getaffinity, [0, buffer.len(), address, 0, 0, 0]) };
-    bytes.map_or(CPUS_MAX, |bytes| bytes * 8)
 }
 
 /// The CPU and the kernel's node that the calling thread is on.

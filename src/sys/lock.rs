@@ -18,11 +18,13 @@
 //! | K1 `word` compare-exchange in `enter`, `try_enter` | Acquire | K2 | sees what the last holder wrote |
 //! | K2 `word` swap in `drop` | Release | K1 | publishes what the holder wrote |
 
+use crossbeam_utils::Backoff;
+
 use super::arch::{thread_block, thread_pointer};
 use super::process;
 use super::wait::{wait_while, wake_one};
 use crate::base::config::SPINS;
-use crate::base::sync::{AtomicU64, Ordering};
+use crate::base::sync::{AtomicU64, Ordering, order};
 
 const WAITERS: u64 = 1;
 const OWNER_MASK: u64 = (1 << 48) - 64;
@@ -45,6 +47,7 @@ pub(crate) enum Rank {
 }
 
 /// A mutex.  Zero bytes are a free one.
+#[cfg_attr(loom, derive(Default))]
 #[repr(transparent)]
 #[derive(Debug)]
 pub(crate) struct Lock(AtomicU64);
@@ -67,8 +70,7 @@ impl Lock {
     /// Takes the lock, waiting for its holder.
     pub(crate) fn enter(&self, rank: Rank) -> Held<'_> {
         let mine = identity();
-        // K1
-        if self.0.compare_exchange(0, mine, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+        if self.0.compare_exchange(0, mine, order!(K1, Acquire), Ordering::Relaxed).is_ok() {
             return self.entered(rank, false);
         }
         self.enter_slowly(rank)
@@ -81,13 +83,13 @@ impl Lock {
         if word != 0 && !orphaned {
             return None;
         }
-        // K1
-        self.0.compare_exchange(word, identity(), Ordering::Acquire, Ordering::Relaxed).ok()?;
+        self.0.compare_exchange(word, identity(), order!(K1, Acquire), Ordering::Relaxed).ok()?;
         Some(self.entered(rank, orphaned))
     }
 
     #[cold]
     fn enter_slowly(&self, rank: Rank) -> Held<'_> {
+        let backoff = Backoff::new();
         let mut spins = 0;
         let mut mine = identity();
         loop {
@@ -95,13 +97,12 @@ impl Lock {
             process::notice_fork();
             if word == 0 || is_orphaned(word) {
                 mine = identity() | (mine & WAITERS);
-                // K1
-                if self.0.compare_exchange(word, mine, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                if self.0.compare_exchange(word, mine, order!(K1, Acquire), Ordering::Relaxed).is_ok() {
                     return self.entered(rank, word != 0);
                 }
             } else if spins < SPINS {
                 spins += 1;
-                core::hint::spin_loop();
+                backoff.spin();
             } else if word & WAITERS != 0
                 || self.0.compare_exchange(word, word | WAITERS, Ordering::Relaxed, Ordering::Relaxed).is_ok()
             {
@@ -137,8 +138,7 @@ impl Drop for Held<'_> {
             let ranks = &thread_block().ranks;
             ranks.store(ranks.load(Ordering::Relaxed) & !(1 << (self.rank as u8)), Ordering::Relaxed);
         }
-        // K2
-        let word = self.word.swap(0, Ordering::Release);
+        let word = self.word.swap(0, order!(K2, Release));
         if word & WAITERS != 0 {
             wake_one(self.word);
         }
@@ -154,4 +154,132 @@ fn identity() -> u64 {
 fn is_orphaned(word: u64) -> bool {
     word >> GENERATION_SHIFT != u64::from(process::generation())
         && word & OWNER_MASK != process::survivor() as u64 & OWNER_MASK
+}
+
+#[cfg(all(loom, test))]
+mod loom_models {
+    use super::{Lock, Rank, identity};
+    use crate::base::sync::AtomicU64;
+    use crate::base::sync::model::{Plain, Steps, explore, is_caught};
+    use crate::sys::stand_in;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// The generation of the process after the fork.
+    const CHILD: u32 = 1;
+
+    /// A lock, what it guards, and how often a thread took it from a dead one.
+    #[derive(Default)]
+    struct Guarded {
+        steps: Steps,
+        lock: Lock,
+        data: Plain,
+        orphans: Plain,
+    }
+
+    impl Guarded {
+        /// In a child of fork, held by thread `owner` of the parent.
+        fn held_by(owner: usize) -> Arc<Self> {
+            stand_in::be(owner, CHILD - 1);
+            let word = identity();
+            stand_in::be(1, CHILD);
+            Arc::new(Self { lock: Lock(AtomicU64::new(word)), ..Self::default() })
+        }
+
+        fn enter(&self) {
+            self.steps.pass();
+            let held = self.lock.enter(Rank::Flip);
+            self.data.count();
+            if held.orphaned() {
+                self.orphans.count();
+            }
+        }
+
+        fn try_enter(&self) {
+            self.steps.pass();
+            let Some(held) = self.lock.try_enter(Rank::Flip) else { return };
+            self.data.count();
+            if held.orphaned() {
+                self.orphans.count();
+            }
+            drop(held);
+            self.steps.pass();
+        }
+
+        /// Threads 2 and 3 act while this one, number 1, does `beside`.
+        fn share(guarded: &Arc<Self>, act: fn(&Self), beside: fn(&Self)) {
+            let threads = [2, 3].map(|number| {
+                let guarded = guarded.clone();
+                thread::spawn(move || {
+                    stand_in::be(number, CHILD);
+                    act(&guarded);
+                })
+            });
+            beside(guarded);
+            for thread in threads {
+                thread.join().expect("a thread ends");
+            }
+        }
+
+        fn counts(&self) -> (usize, usize) {
+            (self.data.get(), self.orphans.get())
+        }
+    }
+
+    fn three_enter() {
+        let guarded = Arc::new(Guarded::default());
+        Guarded::share(&guarded, Guarded::enter, Guarded::enter);
+        assert_eq!(guarded.counts(), (3, 0));
+    }
+
+    fn two_try() {
+        let guarded = Arc::new(Guarded::default());
+        Guarded::share(&guarded, Guarded::try_enter, |_| ());
+        assert_eq!(guarded.orphans.get(), 0);
+    }
+
+    fn a_dead_owner_is_followed() {
+        let guarded = Guarded::held_by(9);
+        Guarded::share(&guarded, Guarded::enter, |_| ());
+        assert_eq!(guarded.counts(), (2, 1));
+    }
+
+    fn a_dead_owner_is_followed_by_who_tries() {
+        let guarded = Guarded::held_by(9);
+        Guarded::share(&guarded, Guarded::try_enter, |_| ());
+        assert_eq!(guarded.orphans.get(), 1);
+    }
+
+    /// The thread that forked returns from its handler into what it had locked.
+    fn the_survivor_keeps_its_lock() {
+        let guarded = Guarded::held_by(1);
+        Guarded::share(&guarded, Guarded::enter, |guarded| {
+            guarded.data.count();
+            drop(guarded.lock.entered(Rank::Flip, false));
+        });
+        assert_eq!(guarded.counts(), (3, 0));
+    }
+
+    #[test]
+    fn one_thread_at_a_time_and_no_sleeper_is_forgotten() {
+        explore(three_enter);
+        explore(two_try);
+    }
+
+    #[test]
+    fn a_lock_left_behind_is_taken_over_once() {
+        explore(a_dead_owner_is_followed);
+        explore(a_dead_owner_is_followed_by_who_tries);
+        explore(the_survivor_keeps_its_lock);
+    }
+
+    #[test]
+    fn each_weakened_ordering_is_caught() {
+        for tag in ["K1", "K2"] {
+            assert!(is_caught(tag, three_enter));
+            assert!(is_caught(tag, two_try));
+            assert!(is_caught(tag, a_dead_owner_is_followed));
+            assert!(is_caught(tag, a_dead_owner_is_followed_by_who_tries));
+        }
+    }
 }

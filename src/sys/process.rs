@@ -3,22 +3,17 @@
 //! A page that the kernel wipes in children (`MADV_WIPEONFORK`) holds one word, 1 in a process that
 //! has been seen, 0 in a child nobody has noticed yet.  Reading it costs one load, finds raw clone
 //! too, and is done in slow paths alone.  Where the kernel refuses, the process id is asked instead.
-//!
-//! | site | order | pairs with | why |
-//! |---|---|---|---|
-//! | P1 `seen` compare-exchange 0 to 2 | Acquire | | one thread of the child counts the generation |
-//! | P2 `seen` store 1 | Release | P3 | the new generation is visible to who sees 1 |
-//! | P3 `seen` load | Acquire | P2 | |
 #![allow(unsafe_code, reason = "one word on a page of its own; getpid")]
 
 use super::arch::thread_pointer;
 use super::fault::Call;
+use super::generation::count_once;
 use super::mem::{self, call};
+use super::rseq;
 use crate::base::sync::{AtomicU32, AtomicUsize, Ordering};
 
-const UNSEEN: u32 = 0;
+/// The word of the wiped page in a process that has been seen.
 const SEEN: u32 = 1;
-const COUNTING: u32 = 2;
 
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 static WIPED: AtomicU32 = AtomicU32::new(0);
@@ -28,6 +23,9 @@ static PID: AtomicU32 = AtomicU32::new(0);
 
 /// Notes this process as seen.  Called once at start, before there is a second thread.
 pub(crate) fn start(page_bytes: usize) {
+    if seen().is_some() {
+        return;
+    }
     PID.store(pid(), Ordering::Relaxed);
     SURVIVOR.store(thread_pointer(), Ordering::Relaxed);
     let Ok(page) = mem::map(page_bytes) else { return };
@@ -36,7 +34,7 @@ pub(crate) fn start(page_bytes: usize) {
         WIPED.store(1, Ordering::Relaxed);
     }
     if let Some(seen) = seen() {
-        seen.store(SEEN, Ordering::Release);
+        seen.store(SEEN, Ordering::Relaxed);
     }
 }
 
@@ -48,20 +46,12 @@ fn seen() -> Option<&'static AtomicU32> {
 
 /// Counts a new generation when this is a child of fork that nobody noticed before.
 pub(crate) fn notice_fork() {
-    let Some(seen) = seen() else { return };
-    if WIPED.load(Ordering::Relaxed) == 0 {
-        notice_by_pid();
-        return;
-    }
-    // P3
-    while seen.load(Ordering::Acquire) != SEEN {
-        // P1
-        if seen.compare_exchange(UNSEEN, COUNTING, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+    match seen() {
+        Some(seen) if WIPED.load(Ordering::Relaxed) != 0 => count_once(seen, SEEN, || {
+            PID.store(pid(), Ordering::Relaxed);
             begin_generation();
-            // P2
-            seen.store(SEEN, Ordering::Release);
-        }
-        core::hint::spin_loop();
+        }),
+        _ => notice_by_pid(),
     }
 }
 
@@ -69,16 +59,18 @@ pub(crate) fn notice_fork() {
 /// the count of open vforks is above zero.
 #[cold]
 fn notice_by_pid() {
-    let known = PID.load(Ordering::Relaxed);
-    if vforks() == 0 && known != pid() {
-        begin_generation();
+    // Zero is before the start.
+    if PID.load(Ordering::Relaxed) != 0 && vforks() == 0 {
+        count_once(&PID, pid(), begin_generation);
     }
 }
 
 fn begin_generation() {
-    PID.store(pid(), Ordering::Relaxed);
     SURVIVOR.store(thread_pointer(), Ordering::Relaxed);
-    VFORKS.store(0, Ordering::Relaxed);
+    if VFORKS.swap(0, Ordering::Relaxed) > 0 {
+        // Another thread of the parent had a vfork open; its child is not in this memory.
+        rseq::open_fast_path(true);
+    }
     GENERATION.store((GENERATION.load(Ordering::Relaxed) + 1) & 0xffff, Ordering::Relaxed);
 }
 

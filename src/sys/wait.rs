@@ -11,7 +11,7 @@ const SLEEP: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// Sleeps while the word's low half is that of `value`; may wake for no reason.
 pub(super) fn wait_while(word: &AtomicU64, value: u64) {
-    let low = (value & u64::from(u32::MAX)) as usize;
+    let low = usize::try_from(value & u64::from(u32::MAX)).unwrap_or(0);
     futex(word, libc::FUTEX_WAIT, low, core::ptr::from_ref(&SLEEP).expose_provenance());
 }
 

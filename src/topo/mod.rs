@@ -51,15 +51,19 @@ pub(crate) fn kernel_node(node: NodeIndex) -> Option<KernelNode> {
     (!is_fake()).then(|| KernelNode(KERNEL[node.get()].load(Ordering::Relaxed)))
 }
 
-/// The node of the CPU that the calling thread is on; `cpu` is what it believes that is.
-pub(crate) fn node_of(cpu: CpuId) -> NodeIndex {
+/// The node of `cpu`, which the calling thread believes to be on; none when it is elsewhere by now.
+pub(crate) fn node_of(cpu: CpuId) -> Option<NodeIndex> {
     if is_fake() {
-        return NodeIndex::new(cpu.index() % nodes());
+        return Some(NodeIndex::new(cpu.index() % nodes()));
     }
     if nodes() == 1 {
-        return NodeIndex::ZERO;
+        return Some(NodeIndex::ZERO);
     }
-    cpu::current().map_or(NodeIndex::ZERO, |(_, node)| index_of(KernelNode(node)))
+    match cpu::current() {
+        Some((here, node)) => (here == cpu).then(|| index_of(KernelNode(node))),
+        // A sandbox that refuses the question: any node is as good.
+        None => Some(NodeIndex::ZERO),
+    }
 }
 
 /// The CPU and node of the calling thread, by system call: for threads without rseq.

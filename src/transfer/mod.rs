@@ -3,6 +3,9 @@
 //! Today a batch goes straight to its pool; the interface is that of rings of whole batches, per
 //! node, last-level cache and class, which take its place without a change above or below.
 
+#[cfg(test)]
+mod tests;
+
 use crate::base::classes::Class;
 use crate::base::config::BATCH_MAX;
 use crate::base::ids::NodeIndex;

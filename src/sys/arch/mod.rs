@@ -1,7 +1,7 @@
 //! The arch seam: what a processor must offer, and the words its sections share.
 //!
 //! An architecture is one file with: `RSEQ_SIGNATURE`, `thread_pointer`, `thread_block`,
-//! `thread_block_offset`, `libc_rseq`, `environ`, `cpu_id_at`, `syscall`, the sections `push_many`,
+//! `thread_block_offset`, `libc_rseq`, `environ`, `weak_symbol`, `cpu_id_at`, `syscall`, the sections `push_many`,
 //! `pop_many`, `flip_own`, and the macros `__alloc_hit`, `__class_hit`, `__free_hit`.
 //!
 //! The slab as the sections see it (one per CPU, built by the percpu layer):
@@ -29,7 +29,7 @@ mod x86_64;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::{
     RSEQ_SIGNATURE, cpu_id_at, environ, flip_own, libc_rseq, pop_many, push_many, syscall, thread_block,
-    thread_block_offset, thread_pointer,
+    thread_block_offset, thread_pointer, weak_symbol,
 };
 
 /// Stacks of a slab: classes first, then one for each other node.

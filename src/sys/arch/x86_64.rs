@@ -6,7 +6,7 @@
 //! nothing of a section is seen but its last store (rseq(2); tcmalloc, docs/rseq.md).
 //!
 //! Every section finds its slab the same way: `HOT.table[cpu_id]`.  Unregistered threads read
-//! cpu_id -1 or -2 there, where the table holds the slab that always misses.
+//! `cpu_id` -1 or -2 there, where the table holds the slab that always misses.
 #![allow(unsafe_code, reason = "assembler: system calls, TLS words and critical sections")]
 
 use core::arch::{asm, global_asm};
@@ -30,6 +30,8 @@ global_asm!(
     ".weak __rseq_offset",
     ".weak __rseq_size",
     ".weak environ",
+    ".weak dladdr",
+    ".weak dlopen",
 );
 
 /// The thread pointer: the thread's identity as long as it lives.
@@ -59,15 +61,24 @@ pub(crate) fn thread_block() -> &'static ThreadBlock {
     unsafe { &*core::ptr::with_exposed_provenance(address) }
 }
 
+/// Address of a symbol that may be missing: 0 then.  It must be declared weak above.
+macro_rules! weak_symbol {
+    ($name:literal) => {{
+        let address: usize;
+        // SAFETY: reads a GOT entry; a weak symbol that nobody defines is null there.
+        unsafe {
+            core::arch::asm!(concat!("mov {}, qword ptr [rip + ", $name, "@GOTPCREL]"), out(reg) address,
+                             options(nostack, readonly, preserves_flags));
+        }
+        address
+    }};
+}
+pub(crate) use weak_symbol;
+
 /// What libc says of its rseq registration: offset and size; none where libc has no such symbols.
 pub(crate) fn libc_rseq() -> Option<(isize, u32)> {
-    let offset: *const isize;
-    let size: *const u32;
-    // SAFETY: reads two GOT entries; weak symbols that nobody defines are null there.
-    unsafe {
-        asm!("mov {}, qword ptr [rip + __rseq_offset@GOTPCREL]", "mov {}, qword ptr [rip + __rseq_size@GOTPCREL]",
-             out(reg) offset, out(reg) size, options(nostack, readonly, preserves_flags));
-    }
+    let offset: *const isize = core::ptr::with_exposed_provenance(weak_symbol!("__rseq_offset"));
+    let size: *const u32 = core::ptr::with_exposed_provenance(weak_symbol!("__rseq_size"));
     if offset.is_null() || size.is_null() {
         return None;
     }
@@ -79,12 +90,7 @@ pub(crate) fn libc_rseq() -> Option<(isize, u32)> {
 
 /// libc's `environ`: null before libc has set it, or where there is none.
 pub(crate) fn environ() -> *const *const u8 {
-    let slot: *const *const *const u8;
-    // SAFETY: reads a GOT entry; a weak symbol that nobody defines is null there.
-    unsafe {
-        asm!("mov {}, qword ptr [rip + environ@GOTPCREL]", out(reg) slot,
-             options(nostack, readonly, preserves_flags));
-    }
+    let slot: *const *const *const u8 = core::ptr::with_exposed_provenance(weak_symbol!("environ"));
     if slot.is_null() {
         return core::ptr::null();
     }
@@ -107,6 +113,7 @@ pub(crate) fn cpu_id_at(offset: isize) -> i32 {
 ///
 /// # Safety
 /// The call must be sound for what the program holds: the caller answers for its arguments.
+#[expect(clippy::cast_possible_truncation, reason = "call numbers are small")]
 pub(crate) unsafe fn syscall(number: i64, args: [usize; 6]) -> isize {
     let result: isize;
     // SAFETY: the kernel clobbers rcx and r11 alone; what the call does is the caller's promise.

@@ -1,0 +1,169 @@
+//! The words of a slice that are read or moved without its lock.
+//!
+//! Compounds below the *frontier* have been used before.  It moves by compare-exchange alone, so that
+//! a signal handler that interrupted the holder of the slice's lock can still get a compound.
+//!
+//! | site | order | pairs with | why |
+//! |---|---|---|---|
+//! | S1 frontier compare-exchange | Relaxed | | numbers only; a fresh compound carries no data |
+//! | S2 committed fetch-max | Release | S3 | the memory is writable before others see it so |
+//! | S3 committed load | Acquire | S2 | |
+//! | S4 `opened` store | Release | S5 | the node's records are ready |
+//! | S5 `opened` load | Acquire | S4 | |
+
+use crate::base::sync::{AtomicU32, Ordering, order};
+
+/// How far a slice's compounds are handed out, and how far they are writable.
+#[cfg_attr(loom, derive(Default))]
+#[derive(Debug)]
+pub(super) struct Frontier {
+    next: AtomicU32,
+    committed: AtomicU32,
+    /// 1 when the node's memory may be used.
+    opened: AtomicU32,
+}
+
+impl Frontier {
+    /// A frontier that waits for [`Frontier::place`].
+    #[cfg(not(loom))]
+    pub(super) const fn new() -> Self {
+        Self { next: AtomicU32::new(0), committed: AtomicU32::new(0), opened: AtomicU32::new(0) }
+    }
+
+    /// Starts at compound `first`, before anyone else knows of the slice.
+    pub(super) fn place(&self, first: u32) {
+        self.next.store(first, Ordering::Relaxed);
+        self.committed.store(first, Ordering::Relaxed);
+    }
+
+    /// Number past the highest compound ever handed out.
+    pub(super) fn get(&self) -> u32 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// Hands out `count` compounds, the first one's number a multiple of `align` (a power of two), all
+    /// below `limit`: where the frontier was, and the first number.
+    pub(super) fn advance(&self, count: u32, align: u32, limit: u32) -> Option<(u32, u32)> {
+        let mut from = self.get();
+        loop {
+            // Alignment is of the address, and slices are aligned to their size.
+            let first = from.next_multiple_of(align);
+            let end = first.checked_add(count).filter(|&end| end <= limit)?;
+            // S1
+            match self.next.compare_exchange(from, end, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some((from, first)),
+                Err(now) => from = now,
+            }
+        }
+    }
+
+    /// Hands out the compounds from the frontier `from` to `end`, if it still is there.
+    pub(super) fn extend(&self, from: u32, end: u32) -> bool {
+        // S1
+        self.next.compare_exchange(from, end, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Number past the highest compound that is writable.
+    pub(super) fn committed(&self) -> u32 {
+        self.committed.load(order!(S3, Acquire))
+    }
+
+    /// Notes that all compounds below `end` are writable.
+    pub(super) fn note_committed(&self, end: u32) {
+        self.committed.fetch_max(end, order!(S2, Release));
+    }
+
+    /// True once [`Frontier::open`] was called.
+    pub(super) fn is_open(&self) -> bool {
+        self.opened.load(order!(S5, Acquire)) != 0
+    }
+
+    /// Notes that the node's memory may be used.
+    pub(super) fn open(&self) {
+        self.opened.store(1, order!(S4, Release));
+    }
+}
+
+#[cfg(all(loom, test))]
+mod loom_models {
+    use super::Frontier;
+    use crate::base::sync::model::{Plain, Steps, explore, is_caught};
+    use crate::base::sync::{AtomicU32, Ordering};
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// A slice of four compounds, committed two at a time.
+    #[derive(Default)]
+    struct Slice {
+        steps: Steps,
+        frontier: Frontier,
+        /// 1 where the system lets one write; commits are idempotent, so these are no plain data.
+        writable: [AtomicU32; 4],
+        users: [Plain; 4],
+        record: Plain,
+    }
+
+    impl Slice {
+        fn commit(&self, end: u32) {
+            let done = self.frontier.committed();
+            if end > done {
+                let upto = end.next_multiple_of(2);
+                for number in done..upto {
+                    self.writable[number as usize].store(1, Ordering::Relaxed);
+                }
+                self.frontier.note_committed(upto);
+            }
+        }
+
+        fn take(&self, count: u32) {
+            self.steps.pass();
+            let Some((_, first)) = self.frontier.advance(count, 1, 4) else { return };
+            self.commit(first + count);
+            self.steps.pass();
+            for number in first as usize..(first + count) as usize {
+                assert_eq!(self.writable[number].load(Ordering::Relaxed), 1, "written before it is writable");
+                self.users[number].count();
+            }
+        }
+    }
+
+    fn two_take_compounds() {
+        let slice = Arc::new(Slice::default());
+        let other = slice.clone();
+        let taker = thread::spawn(move || other.take(1));
+        slice.take(1);
+        slice.take(1);
+        taker.join().expect("the other user ends");
+        assert_eq!(slice.frontier.get(), 3);
+        assert!(slice.users.iter().take(3).all(|user| user.get() == 1), "handed out twice");
+    }
+
+    fn one_opens_a_node() {
+        let slice = Arc::new(Slice::default());
+        let other = slice.clone();
+        let opener = thread::spawn(move || {
+            other.record.count();
+            other.frontier.open();
+            other.steps.pass();
+        });
+        slice.steps.pass();
+        if slice.frontier.is_open() {
+            assert_eq!(slice.record.get(), 1);
+        }
+        opener.join().expect("the other user ends");
+    }
+
+    #[test]
+    fn a_compound_is_handed_out_once_and_writable() {
+        explore(two_take_compounds);
+        explore(one_opens_a_node);
+    }
+
+    #[test]
+    fn each_weakened_ordering_is_caught() {
+        assert!(is_caught("S2", two_take_compounds));
+        assert!(is_caught("S3", two_take_compounds));
+        assert!(is_caught("S4", one_opens_a_node));
+        assert!(is_caught("S5", one_opens_a_node));
+    }
+}

@@ -1,0 +1,256 @@
+//! A slice against a model of its compounds; and what the tests of the layers above start with.
+#![allow(unsafe_code, reason = "words of compounds that a test holds")]
+
+extern crate std;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::thread;
+use std::vec::Vec;
+
+use super::{Exhausted, Slice, geometry, slice, start};
+use crate::base::config::{COMPOUND_BYTES, FREE_RESIDENT_MAX};
+use crate::base::ids::{CompoundId, NodeIndex};
+use crate::base::sync::{AtomicU64, Ordering};
+use crate::sys::mem;
+use crate::topo;
+
+/// Nodes that tests have.
+pub(crate) const NODES: u32 = 4;
+/// Slices are small, so that they fill: 256 compounds, four banks of heads.
+const SLICE_BYTES: usize = 512 << 20;
+
+/// Starts the layers up to this one, once, with all slices open; they are the caller's alone while it keeps the
+/// guard, and are left as empty as they were.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    static STARTED: Once = Once::new();
+    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    STARTED.call_once(|| {
+        topo::start(NODES, &mut []);
+        assert!(start(SLICE_BYTES), "the system grants {NODES} slices of {SLICE_BYTES} bytes");
+        for node in (0..NODES as usize).map(NodeIndex::new) {
+            slice(node).open(node).expect("memory for metadata");
+        }
+    });
+    guard
+}
+
+/// xorshift64.
+#[derive(Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// A number below `end`, which is above zero.
+    pub(crate) fn below(&mut self, end: u32) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        u32::try_from((self.0 >> 16) % u64::from(end)).expect("below a u32")
+    }
+
+    /// An index of a collection of `len` elements, at least one.
+    pub(crate) fn index(&mut self, len: usize) -> usize {
+        self.below(u32::try_from(len).expect("few")) as usize
+    }
+}
+
+/// What a slice must say of itself.
+struct Model {
+    slice: &'static Slice,
+    /// Count by first compound, of each block handed out.
+    blocks: BTreeMap<u32, u32>,
+    frontier: u32,
+    random: Random,
+}
+
+impl Model {
+    fn new(slice: &'static Slice, seed: u64) -> Self {
+        Self { slice, blocks: BTreeMap::new(), frontier: slice.frontier(), random: Random::new(seed) }
+    }
+
+    fn is_free(&self, number: u32) -> bool {
+        let before = self.blocks.range(..=number).next_back();
+        number >= geometry().first && before.is_none_or(|(first, count)| first + count <= number)
+    }
+
+    fn are_free(&self, first: u32, count: u32) -> bool {
+        first + count <= self.frontier && (first..first + count).all(|number| self.is_free(number))
+    }
+
+    /// Where the next block must come from: the lowest fit, or the frontier.
+    fn expected(&self, count: u32, align: u32) -> Option<u32> {
+        let mut starts = (geometry().first..self.frontier).filter(|first| first.is_multiple_of(align));
+        let fresh = || Some(self.frontier.next_multiple_of(align)).filter(|first| first + count <= geometry().end);
+        starts.find(|&first| self.are_free(first, count)).or_else(fresh)
+    }
+
+    fn take(&mut self) {
+        let count = [1, 1, 1, 2, 3, 9][self.random.index(6)];
+        let align = [1, 1, 1, 2, 4, 16][self.random.index(6)];
+        let expected = self.expected(count, align);
+        let taken = self.slice.take(count, align);
+        assert_eq!(taken.map(|taken| taken.first.0).ok(), expected, "{count} at {align}");
+        if let Ok(taken) = taken {
+            self.hold(taken.first.0, count, taken.zeroed);
+            self.frontier = self.frontier.max(taken.first.0 + count);
+        }
+    }
+
+    fn hold(&mut self, first: u32, count: u32, zeroed: bool) {
+        for number in first..first + count {
+            for word in words(self.slice, number) {
+                assert!(!zeroed || word.load(Ordering::Relaxed) == 0, "compound {number} is not zero");
+                word.store(u64::from(number), Ordering::Relaxed);
+            }
+        }
+        self.blocks.insert(first, count);
+    }
+
+    fn random_block(&mut self) -> Option<(u32, u32)> {
+        let at = if self.blocks.is_empty() { None } else { Some(self.random.index(self.blocks.len())) };
+        at.and_then(|at| self.blocks.iter().nth(at)).map(|(first, count)| (*first, *count))
+    }
+
+    /// Puts a block back, or its tail.
+    fn put(&mut self) {
+        let Some((first, count)) = self.random_block() else { return };
+        for number in first..first + count {
+            assert!(words(self.slice, number).all(|word| word.load(Ordering::Relaxed) == u64::from(number)));
+        }
+        let kept = if self.random.below(2) == 0 { 0 } else { self.random.below(count) };
+        self.slice.put(CompoundId(first + kept), count - kept);
+        self.blocks.remove(&first);
+        if kept > 0 {
+            self.blocks.insert(first, kept);
+        }
+    }
+
+    /// Makes a block longer in place.
+    fn grow(&mut self) {
+        let Some((first, count)) = self.random_block() else { return };
+        let more = 1 + self.random.below(3);
+        let at = first + count;
+        let is_fresh = at == self.frontier && at + more <= geometry().end;
+        let expected = is_fresh || self.are_free(at, more);
+        assert_eq!(self.slice.take_at(CompoundId(at), more), expected, "{more} at {at}");
+        if expected {
+            self.hold(at, more, false);
+            self.blocks.remove(&at);
+            self.blocks.insert(first, count + more);
+            self.frontier = self.frontier.max(at + more);
+        }
+    }
+
+    fn agrees(&self) {
+        let held: u32 = self.blocks.values().sum();
+        let used = self.frontier - geometry().first;
+        let [ever, free, resident] = self.slice.census();
+        assert_eq!([ever, free], [used, used - held]);
+        assert!(resident <= free && resident <= FREE_RESIDENT_MAX, "{resident} resident of {free} free");
+    }
+
+    fn purge(&self) {
+        let [_, _, resident] = self.slice.census();
+        assert_eq!(self.slice.purge(), resident);
+        assert_eq!(self.slice.census()[2], 0);
+    }
+
+    fn finish(&mut self) {
+        for (first, count) in core::mem::take(&mut self.blocks) {
+            self.slice.put(CompoundId(first), count);
+        }
+        self.purge();
+        self.agrees();
+    }
+}
+
+/// Some words of a compound.
+fn words(slice: &Slice, number: u32) -> impl Iterator<Item = &'static AtomicU64> {
+    let start = slice.base() + CompoundId(number).offset();
+    // SAFETY: the compound is handed out, so it is writable, and the test's own.
+    [0, 5 << 12, COMPOUND_BYTES - 8].into_iter().map(move |at| unsafe { mem::record(start + at) })
+}
+
+#[test]
+fn a_slice_hands_out_the_lowest_fit_and_loses_none() {
+    let _alone = alone();
+    let mut model = Model::new(slice(NodeIndex::new(0)), 1);
+    for step in 0..8000 {
+        // More is taken at times, more put back at others: the slice fills and empties.
+        match (model.random.below(16), step / 1000 % 2) {
+            (0, _) => model.grow(),
+            (1, _) if step % 8 == 0 => model.purge(),
+            (2..10, 0) | (2..6, _) => model.take(),
+            _ => model.put(),
+        }
+        model.agrees();
+    }
+    model.finish();
+}
+
+#[test]
+fn a_full_slice_is_exhausted_until_something_comes_back() {
+    let _alone = alone();
+    let slice = slice(NodeIndex::new(1));
+    let mut taken = Vec::new();
+    while let Ok(next) = slice.take(1, 1) {
+        taken.push(next.first);
+    }
+    assert_eq!(taken.len(), (geometry().end - geometry().first) as usize);
+    assert_eq!(slice.take(1, 1).map(|_| ()), Err(Exhausted));
+    assert_eq!(slice.take_fresh(1), Err(Exhausted));
+    let last = taken.pop().expect("a slice has compounds");
+    slice.put(last, 1);
+    assert_eq!(slice.take(1, 1).map(|taken| taken.first), Ok(last));
+    taken.push(last);
+    taken.into_iter().for_each(|id| slice.put(id, 1));
+    slice.purge();
+    assert_eq!(slice.census()[1..], [geometry().end - geometry().first, 0]);
+}
+
+#[test]
+fn a_count_beyond_every_slice_is_refused() {
+    let _alone = alone();
+    for count in [geometry().end, u32::MAX / 2, u32::MAX - 1, u32::MAX] {
+        for align in [1, 512, 1 << 31] {
+            assert_eq!(slice(NodeIndex::new(2)).take(count, align).map(|_| ()), Err(Exhausted), "{count} at {align}");
+        }
+    }
+}
+
+#[test]
+fn threads_never_share_a_compound() {
+    const THREADS: u64 = 4;
+    let _alone = alone();
+    let slice = slice(NodeIndex::new(3));
+    let work = |seed| {
+        let mut random = Random::new(seed);
+        let mut held: Vec<(CompoundId, u32)> = Vec::new();
+        for _ in 0..1500 {
+            if held.len() < 12 && random.below(2) == 0 {
+                let count = 1 + random.below(3);
+                let Ok(taken) = slice.take(count, 1) else { continue };
+                held.push((taken.first, count));
+                for number in taken.first.0..taken.first.0 + count {
+                    words(slice, number).for_each(|word| word.store(seed, Ordering::Relaxed));
+                }
+            } else if !held.is_empty() {
+                let (first, count) = held.swap_remove(random.index(held.len()));
+                for number in first.0..first.0 + count {
+                    assert!(words(slice, number).all(|word| word.load(Ordering::Relaxed) == seed));
+                }
+                slice.put(first, count);
+            }
+        }
+        held.into_iter().for_each(|(first, count)| slice.put(first, count));
+    };
+    thread::scope(|scope| (1..=THREADS).for_each(|seed| drop(scope.spawn(move || work(seed)))));
+    slice.purge();
+    let [used, free, resident] = slice.census();
+    assert_eq!([free, resident], [used, 0]);
+}

@@ -1,0 +1,145 @@
+//! Each system call is made to fail in turn: null at worst, nothing lost, and all well afterwards.
+//!
+//! A process of its own for each call and each number: most calls are made at the start or once.
+
+#[path = "support/heap.rs"]
+mod heap;
+mod support;
+
+use std::process::exit;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use heap::{Appetite, Model, Verdict, agrees, is_empty};
+use support::{Outcome, Run};
+
+/// The call that is to fail in this process, and after how many others.
+const FAILING: &str = "TEST_FAILING";
+/// What a process answers in which no call was refused: there are no more calls of this kind.
+const NONE_LEFT: i32 = 42;
+/// Processes at once.
+const PROCESSES: usize = 3;
+
+type Setting = &'static [(&'static str, &'static str)];
+
+const DEFAULT: Setting = &[];
+const FAKE_NODES: Setting = &[("HOMENODE_FAKE_NODES", "2")];
+const NO_RSEQ: Setting = &[("HOMENODE_RSEQ", "off"), ("HOMENODE_FAKE_NODES", "2")];
+const OWN_RSEQ: Setting = &[("GLIBC_TUNABLES", "glibc.pthread.rseq=0")];
+
+/// Fails the n-th call named `call` in a process of its own, for n from 0 to `most`, until the
+/// process makes no more of them.
+fn survives(test: &str, call: &str, most: usize, settings: &[Setting]) {
+    if let Ok(failing) = std::env::var(FAILING) {
+        let after = failing.parse().expect("a number");
+        exit(body(call, after));
+    }
+    for setting in settings {
+        let next = AtomicUsize::new(0);
+        let last = AtomicUsize::new(most);
+        thread::scope(|scope| {
+            for _ in 0..PROCESSES {
+                scope.spawn(|| one_after_another(test, &next, &last, setting));
+            }
+        });
+    }
+}
+
+fn one_after_another(test: &str, next: &AtomicUsize, last: &AtomicUsize, setting: Setting) {
+    loop {
+        let after = next.fetch_add(1, Ordering::Relaxed);
+        if after > last.load(Ordering::Relaxed) {
+            return;
+        }
+        let outcome = run(test, after, setting);
+        if outcome.status.code() == Some(NONE_LEFT) {
+            last.fetch_min(after, Ordering::Relaxed);
+        } else {
+            assert!(outcome.passed(), "{test}: after {after}, in {setting:?}: {outcome:?}");
+        }
+    }
+}
+
+fn run(test: &str, after: usize, setting: Setting) -> Outcome {
+    let program = std::env::current_exe().expect("a program has a path");
+    let run = Run::plain(&program).args(&[test, "--exact", "--nocapture", "--test-threads=1"]).limit(30);
+    let run = run.env(FAILING, &after.to_string());
+    setting.iter().fold(run, |run, (name, value)| run.env(name, value)).outcome()
+}
+
+/// The process under test; its exit code.
+fn body(call: &str, after: u32) -> i32 {
+    assert!(homenode::fail_call(call, after), "there is a call named {call}");
+    // Once is enough: what was not refused by then is not refused any more.
+    let disarm = || assert!(homenode::fail_call(call, u32::MAX - 1), "there is a call named {call}");
+    match program(disarm) {
+        Ok(()) if refusals(call) == 0 => NONE_LEFT,
+        Ok(()) => 0,
+        Err(fault) => {
+            eprintln!("{call} fails after {after}: {fault}");
+            1
+        }
+    }
+}
+
+/// A program of several threads, first with the fault ahead, then without.
+fn program(disarm: impl FnOnce()) -> Verdict {
+    let appetite = Appetite { largest: 6 << 20, bytes: 160 << 20, blocks: 1200, may_starve: true };
+    let mut main = Model::new(3, appetite);
+    main.run(1200)?;
+    let others: Vec<_> = (4..6)
+        .map(|seed| {
+            thread::spawn(move || {
+                let mut model = Model::new(seed, appetite);
+                model.run(400).and_then(|()| model.finish())
+            })
+        })
+        .collect();
+    for other in others {
+        other.join().map_err(|_| "a thread panics")??;
+    }
+    agrees(main.blocks().iter())?;
+    disarm();
+    main.may_starve(false);
+    main.run(300)?;
+    agrees(main.blocks().iter())?;
+    main.finish()?;
+    is_empty()
+}
+
+/// Refusals of one kind, as the statistics say it.
+fn refusals(call: &str) -> u64 {
+    let mut buffer = [0; 4096];
+    let length = homenode::stats_json(&mut buffer);
+    let text = std::str::from_utf8(&buffer[..length]).expect("text");
+    let (_, refused) = text.split_once("\"refused\":").expect("refusals are counted");
+    let (_, rest) = refused.split_once(&format!("\"{call}\":")).expect("the call is counted");
+    rest.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok()).expect("a number")
+}
+
+macro_rules! each_call_may_fail {
+    ($($test:ident: $call:literal, $most:literal, $settings:expr;)*) => {
+        $(#[test]
+        fn $test() {
+            survives(stringify!($test), $call, $most, $settings);
+        })*
+    };
+}
+
+each_call_may_fail! {
+    any_mmap_may_fail: "mmap", 20, &[DEFAULT, FAKE_NODES, NO_RSEQ];
+    any_munmap_may_fail: "munmap", 20, &[DEFAULT, FAKE_NODES];
+    any_mprotect_may_fail: "mprotect", 60, &[DEFAULT, FAKE_NODES, NO_RSEQ];
+    any_madvise_may_fail: "madvise", 30, &[DEFAULT, FAKE_NODES];
+    any_mbind_may_fail: "mbind", 4, &[DEFAULT];
+    any_futex_may_fail: "futex", 12, &[DEFAULT, NO_RSEQ];
+    any_rseq_may_fail: "rseq", 8, &[DEFAULT, OWN_RSEQ];
+    any_membarrier_may_fail: "membarrier", 25, &[DEFAULT, FAKE_NODES, OWN_RSEQ];
+    any_getcpu_may_fail: "getcpu", 12, &[FAKE_NODES, NO_RSEQ];
+    any_getpid_may_fail: "getpid", 4, &[DEFAULT];
+    any_open_may_fail: "open", 20, &[DEFAULT, OWN_RSEQ];
+    any_read_may_fail: "read", 20, &[DEFAULT];
+    any_getdents_may_fail: "getdents", 12, &[DEFAULT];
+    any_affinity_may_fail: "affinity", 2, &[DEFAULT];
+    any_rlimit_may_fail: "rlimit", 2, &[DEFAULT];
+}
