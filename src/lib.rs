@@ -42,10 +42,6 @@ mod transfer;
 
 // Under loom: the files that hold a lock-free protocol, and what they stand on.
 #[cfg(loom)]
-mod front {
-    mod deferred;
-}
-#[cfg(loom)]
 mod pageheap {
     mod bump;
 }

@@ -20,32 +20,45 @@ extern "C" fn new_aligned_slow(size: usize, align: usize) -> *mut u8 {
     if align.is_power_of_two() { homenode_core::alloc_aligned(size, align.max(16)) } else { core::ptr::null_mut() }
 }
 
+core::arch::global_asm!(".weak _ZSt15get_new_handlerv", ".weak _ZSt17__throw_bad_allocv");
+
+/// Calls `$target` from a naked function, keeping rdi and rsi.
+macro_rules! keeping_arguments {
+    ($target:literal) => {
+        concat!(
+            "push rdi\n.cfi_adjust_cfa_offset 8\npush rsi\n.cfi_adjust_cfa_offset 8\n",
+            "sub rsp, 8\n.cfi_adjust_cfa_offset 8\n",
+            "call ",
+            $target,
+            "\nadd rsp, 8\n.cfi_adjust_cfa_offset -8\n",
+            "pop rsi\n.cfi_adjust_cfa_offset -8\npop rdi\n.cfi_adjust_cfa_offset -8\n",
+        )
+    };
+}
+
 /// A throwing new after its hit path missed: rdi is the size, rsi the alignment if there is one.
+/// Where no other library has a new (a static program: ours is the only one), the loop of the C++
+/// standard is run here: the `new_handler`, again and again, or else `bad_alloc`.
 macro_rules! throwing {
     ($slow:path, $next:path) => {
         naked_asm!(
-            ".cfi_startproc",
-            "push rdi", ".cfi_adjust_cfa_offset 8",
-            "push rsi", ".cfi_adjust_cfa_offset 8",
-            "sub rsp, 8", ".cfi_adjust_cfa_offset 8",
-            "call {slow}",
-            "add rsp, 8", ".cfi_adjust_cfa_offset -8",
-            "pop rsi", ".cfi_adjust_cfa_offset -8",
-            "pop rdi", ".cfi_adjust_cfa_offset -8",
-            "test rax, rax",
-            "jz 22f",
-            "ret",
-            "22: push rdi", ".cfi_adjust_cfa_offset 8",
-            "push rsi", ".cfi_adjust_cfa_offset 8",
-            "sub rsp, 8", ".cfi_adjust_cfa_offset 8",
-            "call {next}",
-            "add rsp, 8", ".cfi_adjust_cfa_offset -8",
-            "pop rsi", ".cfi_adjust_cfa_offset -8",
-            "pop rdi", ".cfi_adjust_cfa_offset -8",
-            "jmp rax",
-            ".cfi_endproc",
+            concat!(
+                ".cfi_startproc\n66:\n",
+                keeping_arguments!("{slow}"),
+                "test rax, rax\njz 22f\nret\n22:\n",
+                keeping_arguments!("{next}"),
+                "test rax, rax\njz 33f\njmp rax\n",
+                "33: mov rax, qword ptr [rip + _ZSt15get_new_handlerv@GOTPCREL]\ntest rax, rax\njz 44f\n",
+                keeping_arguments!("rax"),
+                "test rax, rax\njz 44f\n",
+                keeping_arguments!("rax"),
+                "jmp 66b\n",
+                "44: mov rax, qword ptr [rip + _ZSt17__throw_bad_allocv@GOTPCREL]\ntest rax, rax\njz 55f\njmp rax\n",
+                "55: jmp {none}\n.cfi_endproc",
+            ),
             slow = sym $slow,
             next = sym $next,
+            none = sym homenode_core::die_of_no_new,
         )
     };
 }

@@ -116,34 +116,34 @@ pub(crate) unsafe fn usable_size(block: *mut c_void) -> usize {
     }
 }
 
-/// libstdc++'s function, or the end: a C++ program has one.
+/// libstdc++'s function; 0 in a program that has none.
 fn throwing(symbol: &Symbol, name: &CStr) -> usize {
     if symbol.get() == UNKNOWN || symbol.get() == NONE {
         // libstdc++ may have been loaded after us.
         symbol.find(name);
     }
     match symbol.get() {
-        UNKNOWN | NONE => homenode_core::die_of_no_new(),
+        UNKNOWN | NONE => 0,
         address => address,
     }
 }
 
-/// Address of libstdc++'s `operator new(size_t)`.
+/// Address of the next `operator new(size_t)`.
 pub(crate) extern "C" fn operator_new() -> usize {
     throwing(&NEW, c"_Znwm")
 }
 
-/// Address of libstdc++'s `operator new[](size_t)`.
+/// Address of the next `operator new[](size_t)`.
 pub(crate) extern "C" fn operator_new_array() -> usize {
     throwing(&NEW_ARRAY, c"_Znam")
 }
 
-/// Address of libstdc++'s `operator new(size_t, std::align_val_t)`.
+/// Address of the next `operator new(size_t, std::align_val_t)`.
 pub(crate) extern "C" fn operator_new_aligned() -> usize {
     throwing(&NEW_ALIGNED, c"_ZnwmSt11align_val_t")
 }
 
-/// Address of libstdc++'s `operator new[](size_t, std::align_val_t)`.
+/// Address of the next `operator new[](size_t, std::align_val_t)`.
 pub(crate) extern "C" fn operator_new_array_aligned() -> usize {
     throwing(&NEW_ARRAY_ALIGNED, c"_ZnamSt11align_val_t")
 }

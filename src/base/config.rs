@@ -11,10 +11,13 @@ pub(crate) const COMPOUND_BYTES: usize = 1 << COMPOUND_SHIFT;
 /// Runs in a compound page; one bit each in a run map.
 pub(crate) const RUNS_PER_COMPOUND: usize = COMPOUND_BYTES / RUN_BYTES;
 
+/// A group of compounds, in bytes: 1 GiB, the largest huge page.
+pub(crate) const GROUP_BYTES: usize = 1 << 30;
+
 /// Slices are tried from this size down, in bytes: 64 of them fit 47 bits of address space.
 pub(crate) const SLICE_BYTES_MAX: usize = 1 << 40;
 /// The smallest slice that still holds a program, in bytes.
-pub(crate) const SLICE_BYTES_MIN: usize = 1 << 26;
+pub(crate) const SLICE_BYTES_MIN: usize = 1 << 25;
 /// Address space asked for in all, in bytes: what more nodes share.
 pub(crate) const RESERVE_BYTES_MAX: usize = 1 << 46;
 /// Compounds made writable at once: 64 MiB.  Many small mprotect islands make fork slow
@@ -59,6 +62,6 @@ pub(crate) const PAGEHEAP_RECORD_BYTES: usize = 1 << 10;
 /// A slice's metadata room, for records of no fixed place, is this fraction of the slice.
 pub(crate) const ROOM_FRACTION: usize = 64;
 /// The smallest metadata room, in bytes.
-pub(crate) const ROOM_BYTES_MIN: usize = 4 << 20;
+pub(crate) const ROOM_BYTES_MIN: usize = 2 << 20;
 /// Bytes of metadata room made writable at once.
 pub(crate) const ROOM_STEP: usize = 1 << 20;

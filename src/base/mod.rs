@@ -4,4 +4,5 @@ pub(crate) mod bits;
 pub(crate) mod classes;
 pub(crate) mod config;
 pub(crate) mod ids;
+pub(crate) mod stack;
 pub(crate) mod sync;

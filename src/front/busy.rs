@@ -22,6 +22,13 @@ impl Busy {
         core::sync::atomic::compiler_fence(Ordering::SeqCst);
         Some(Self(()))
     }
+
+    /// Takes the right whether or not the flag is set.
+    pub(super) fn enter_anew() -> Self {
+        thread_block().busy.store(1, Ordering::Relaxed);
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        Self(())
+    }
 }
 
 impl Drop for Busy {

@@ -1,132 +1,17 @@
-//! Objects that a signal handler freed while its thread was in a slow path: a stack without a lock.
-//! The next slow path of any thread frees them for good.
-//!
-//! | site | order | pairs with | why |
-//! |---|---|---|---|
-//! | D1 `first` compare-exchange | Release | D2 | publishes the link in the object, and what its user wrote |
-//! | D2 `first` swap with 0 | Acquire | D1 | the whole stack is taken at once, so no link is ever stale |
-#![allow(unsafe_code, reason = "links stand in dead objects")]
+//! Objects that a signal handler freed while its thread was in a slow path: the next slow path of any
+//! thread frees them for good.
 
-use crate::base::sync::{AtomicUsize, Ordering, order};
+use crate::base::stack::Stack;
+use crate::sys::mem;
 
-/// Objects by address; `link` says where an object's link to the next one stands.
-#[cfg_attr(loom, derive(Default))]
-#[derive(Debug)]
-struct Stack {
-    first: AtomicUsize,
-}
-
-impl Stack {
-    fn push<'a>(&self, object: usize, link: impl Fn(usize) -> &'a AtomicUsize) {
-        let mut first = self.first.load(Ordering::Relaxed);
-        loop {
-            link(object).store(first, Ordering::Relaxed);
-            match self.first.compare_exchange(first, object, order!(D1, Release), Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(now) => first = now,
-            }
-        }
-    }
-
-    fn take_all<'a>(&self, link: impl Fn(usize) -> &'a AtomicUsize, mut free: impl FnMut(usize)) {
-        // The sticky answer is "none": read before it is written.
-        if self.first.load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        let mut object = self.first.swap(0, order!(D2, Acquire));
-        while object != 0 {
-            let next = link(object).load(Ordering::Relaxed);
-            free(object);
-            object = next;
-        }
-    }
-}
-
-#[cfg(not(loom))]
-static STACK: Stack = Stack { first: AtomicUsize::new(0) };
-
-/// The link in a dead object's first word.
-#[cfg(not(loom))]
-fn link(object: usize) -> &'static AtomicUsize {
-    // SAFETY: the object was just freed, is at least 8 bytes long and aligned to 8, and stays
-    // mapped until it is taken out here.
-    unsafe { crate::sys::mem::record(object) }
-}
+static STACK: Stack = Stack::new();
 
 /// Puts a freed object aside; async-signal-safe.
-#[cfg(not(loom))]
 pub(super) fn push(object: usize) {
-    STACK.push(object, link);
+    STACK.push(object, mem::link);
 }
 
 /// Takes all objects that were put aside, and calls `free` with each.
-#[cfg(not(loom))]
 pub(super) fn take_all(free: impl FnMut(usize)) {
-    STACK.take_all(link, free);
-}
-
-#[cfg(all(loom, test))]
-mod loom_models {
-    use super::Stack;
-    use crate::base::sync::AtomicUsize;
-    use crate::base::sync::model::{Plain, Steps, explore, is_caught};
-    use loom::sync::Arc;
-    use loom::thread;
-
-    /// Objects 1 and 2: a link each, and what their user wrote.
-    #[derive(Default)]
-    struct Objects {
-        steps: Steps,
-        stack: Stack,
-        links: [AtomicUsize; 2],
-        words: [Plain; 2],
-    }
-
-    impl Objects {
-        fn put(&self, object: usize) {
-            self.words[object - 1].count();
-            self.stack.push(object, |object| &self.links[object - 1]);
-            self.steps.pass();
-        }
-
-        fn take(&self) -> usize {
-            let mut taken = 0;
-            self.steps.pass();
-            self.stack.take_all(
-                |object| &self.links[object - 1],
-                |object| {
-                    taken += 1;
-                    self.words[object - 1].count();
-                },
-            );
-            taken
-        }
-    }
-
-    fn two_free_while_one_takes() {
-        let objects = Arc::new(Objects::default());
-        let threads = [1, 2].map(|object| {
-            let objects = objects.clone();
-            thread::spawn(move || objects.put(object))
-        });
-        let first = objects.take();
-        for thread in threads {
-            thread.join().expect("a handler ends");
-        }
-        assert_eq!(first + objects.take(), 2);
-        for word in &objects.words {
-            assert_eq!(word.get(), 2);
-        }
-    }
-
-    #[test]
-    fn an_object_put_aside_is_taken_once() {
-        explore(two_free_while_one_takes);
-    }
-
-    #[test]
-    fn each_weakened_ordering_is_caught() {
-        assert!(is_caught("D1", two_free_while_one_takes));
-        assert!(is_caught("D2", two_free_while_one_takes));
-    }
+    STACK.take_all(mem::link, free);
 }

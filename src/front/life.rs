@@ -11,18 +11,19 @@ pub extern "C" fn vfork_begin() -> bool {
     let Some(_busy) = Busy::enter() else { return false };
     process::notice_fork();
     let _held = VFORK.enter(Rank::Start);
-    process::count_vfork(true);
+    process::begin_vfork();
     rseq::open_fast_path(false);
     true
 }
 
 /// The child of a vfork has ended or runs another program.
 pub extern "C" fn vfork_end() {
-    // A handler cannot be here: `vfork_begin` of the same call would have refused.
-    let _busy = Busy::enter();
+    // A handler cannot be here: `vfork_begin` of the same call would have refused.  So a flag that is
+    // set was left by a child that was killed.
+    let _busy = Busy::enter_anew();
     process::notice_fork();
     let _held = VFORK.enter(Rank::Start);
-    if process::count_vfork(false) == 0 && start::ensure() {
+    if process::end_vfork() == 0 && start::is_ready() {
         rseq::open_fast_path(true);
     }
 }

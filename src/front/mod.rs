@@ -19,6 +19,7 @@ pub use stats::{Census, check, fail_call, print_stats, stats_json};
 use busy::Busy;
 
 use crate::base::classes::{CLASS_BYTES_MAX, Class};
+use crate::base::ids::NodeIndex;
 use crate::base::sync::Ordering;
 use crate::pageheap::{emergency, large};
 use crate::region::{self, Place, State};
@@ -62,7 +63,7 @@ pub fn die_of_stranger(object: *mut u8) -> ! {
 
 /// Ends the program: a throwing new failed, and no C++ library is there to throw.
 #[cold]
-pub fn die_of_no_new() -> ! {
+pub extern "C" fn die_of_no_new() -> ! {
     die(format_args!("out of memory in operator new, and no C++ library to throw bad_alloc; link libstdc++ or libc++"))
 }
 
@@ -85,7 +86,11 @@ pub unsafe fn free_if_ours(object: *mut u8) -> bool {
             process::notice_fork();
             free_here(&place);
         }
-        None => deferred::push(address),
+        None => {
+            // A bad pointer is named here: its first word is about to be written.
+            block_bytes(&place);
+            deferred::push(address);
+        }
     }
     true
 }
@@ -95,6 +100,7 @@ fn prepare() -> bool {
         return false;
     }
     process::notice_fork();
+    emergency::sweep();
     deferred::take_all(|object| {
         if let Some(place) = region::locate(object) {
             free_here(&place);
@@ -107,8 +113,19 @@ fn prepare() -> bool {
 fn alloc_class(class: Class) -> *mut u8 {
     let size = class.shape().size as usize;
     let Some(_busy) = Busy::enter() else { return alloc_in_handler(size, size & size.wrapping_neg()) };
-    let address = if prepare() { percpu::allocate(class).ok() } else { None };
-    pointer(address)
+    pointer(prepare_and(|| percpu::allocate(class).ok()))
+}
+
+/// Runs `take`, and once more after everything that is cached has gone back, before it gives up.
+fn prepare_and<T>(take: impl Fn() -> Option<T>) -> Option<T> {
+    if !prepare() {
+        return None;
+    }
+    take().or_else(|| {
+        percpu::drain_all(percpu::How::Auto);
+        trim_spans();
+        take()
+    })
 }
 
 /// Hands out a block of whole compounds, or an over-aligned one; and whether it is all zeros.
@@ -118,13 +135,11 @@ fn alloc_large(size: usize, align: usize) -> (*mut u8, bool) {
         return (core::ptr::null_mut(), false);
     }
     let Some(_busy) = Busy::enter() else { return (alloc_in_handler(size, align), false) };
-    if !prepare() {
-        return (core::ptr::null_mut(), false);
-    }
-    let near = topo::here();
     let nodes = topo::nodes();
-    let mut homes = (0..nodes).map(|step| crate::base::ids::NodeIndex::new((near.get() + step) % nodes));
-    let block = homes.find_map(|home| large::take(home, size, align).ok());
+    let block = prepare_and(|| {
+        let near = topo::here().get();
+        (0..nodes).find_map(|step| large::take(NodeIndex::new((near + step) % nodes), size, align).ok())
+    });
     (pointer(block.map(|block| block.address)), block.is_some_and(|block| block.zeroed))
 }
 
@@ -223,18 +238,24 @@ pub unsafe fn free(object: *mut u8) {
 /// # Safety
 /// `object` was handed out and is live, or is not ours.
 pub unsafe fn usable_size(object: *const u8) -> Option<usize> {
-    let place = region::locate(object.expose_provenance())?;
-    if let Some(class) = class_at(&place) {
-        return Some(slab::object_bytes(&place, class));
+    region::locate(object.expose_provenance()).map(|place| block_bytes(&place))
+}
+
+/// Bytes of the block that starts at `place`; aborts when none does.
+fn block_bytes(place: &Place) -> usize {
+    let address = place.slice.base() + place.offset;
+    if let Some(class) = class_at(place) {
+        return slab::object_bytes(place, class);
     }
     if !place.slice.is_known(place.compound()) {
-        misuse(Fault::NeverAllocated, object.expose_provenance());
+        misuse(Fault::NeverAllocated, address);
     }
     match place.slice.head(place.compound()).state() {
-        State::LargeFirst if large::starts_at(&place) => Some(large::usable(&place)),
-        State::Emergency => Some(emergency::usable(&place)),
-        State::Unused => misuse(Fault::DoubleFree, object.expose_provenance()),
-        _ => not_a_start(object.expose_provenance()),
+        State::LargeFirst if large::starts_at(place) => large::usable(place),
+        State::Emergency => emergency::usable(place),
+        State::Unused => misuse(Fault::DoubleFree, address),
+        State::Runs => misuse(Fault::NeverAllocated, address),
+        State::LargeFirst | State::LargeRest => not_a_start(address),
     }
 }
 

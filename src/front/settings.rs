@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | `HOMENODE_FAKE_NODES` | 0 to 64 | 0 | that many invented nodes, CPU k on node k modulo n; 0: the machine's own |
 //! | `HOMENODE_RSEQ` | `on`, `off` | `on` | `off`: no per-CPU caches, every call takes the slow path |
-//! | `HOMENODE_SLICE` | MiB, a power of two, 64 to 1048576 | 1048576 | address space reserved a node, at most |
+//! | `HOMENODE_SLICE` | MiB, a power of two, 32 to 1048576 | 1048576 | address space reserved a node, at most |
 
 use crate::base::config::{NODES_MAX, SLICE_BYTES_MAX, SLICE_BYTES_MIN};
 use crate::sys::fatal::say;

@@ -16,17 +16,23 @@ const BUFFER_BYTES: usize = 128 << 10;
 /// Starts the allocator if nobody has.  False: the system refuses even the least address space; the
 /// next call tries again.
 pub(super) fn ensure() -> bool {
-    READY.load(Ordering::Acquire) != 0 || start()
+    is_ready() || start()
+}
+
+/// True when the allocator can be used.
+pub(super) fn is_ready() -> bool {
+    READY.load(Ordering::Acquire) != 0
 }
 
 #[cold]
 fn start() -> bool {
     let _held = LOCK.enter(Rank::Start);
-    if READY.load(Ordering::Acquire) == 0 && begin() {
+    if !is_ready() && begin() {
         READY.store(1, Ordering::Release);
-        rseq::open_fast_path(true);
+        // A child of vfork may be the one that starts.
+        rseq::open_fast_path(process::vforks() == 0);
     }
-    READY.load(Ordering::Acquire) != 0
+    is_ready()
 }
 
 /// Every part may be begun again after a later one failed.

@@ -11,12 +11,15 @@ use super::large;
 use super::runs::retire;
 use crate::base::config::COMPOUND_BYTES;
 use crate::base::ids::{CompoundId, NodeIndex};
+use crate::base::stack::Stack;
 use crate::base::sync::{AtomicU64, Ordering};
 use crate::region::{self, Exhausted, Left, Place, State};
 use crate::sys::fatal::{Fault, misuse, not_a_start};
 use crate::sys::mem;
 
 static BUMP: Bump = Bump::new();
+/// Empty compounds that a handler may not give back itself: it takes no lock.
+static EMPTY: Stack = Stack::new();
 
 /// Stands before each block.
 #[repr(C, align(16))]
@@ -62,15 +65,29 @@ fn replace(node: NodeIndex, full: Full) -> Result<(), Exhausted> {
     let head = slice.head(fresh);
     head.begin_count(BLOCKS_MAX);
     head.transit(State::Unused, State::Emergency);
-    // Another handler may be faster; its compound serves.  This one is lost then, which happens at
-    // most once a handler that interrupts a handler here.
-    if let Ok(Some(old)) = BUMP.replace(full, slice.base() + fresh.offset())
-        && let Some(place) = region::locate(old.address)
-    {
-        // Never retired here, under no lock: an empty one waits for good, at most one a compound used.
-        place.slice.head(place.compound()).lower(old.uncut);
+    let start = slice.base() + fresh.offset();
+    match BUMP.replace(full, start) {
+        Ok(Some(old)) => {
+            if let Some(place) = region::locate(old.address)
+                && place.slice.head(place.compound()).lower(old.uncut) == Left::Empty
+            {
+                EMPTY.push(place.slice.base() + place.compound().offset(), mem::link);
+            }
+        }
+        Ok(None) => {}
+        // Another handler was faster; its compound serves.
+        Err(()) => EMPTY.push(start, mem::link),
     }
     Ok(())
+}
+
+/// Gives back the empty compounds that handlers left: in a slow path.
+pub(crate) fn sweep() {
+    EMPTY.take_all(mem::link, |start| {
+        if let Some(place) = region::locate(start) {
+            retire(place.slice, place.compound());
+        }
+    });
 }
 
 fn header(block: usize) -> &'static Header {

@@ -4,6 +4,7 @@ use crate::base::config::COMPOUND_BYTES;
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::sync::Ordering;
 use crate::region::{self, Exhausted, Place, Slice, State};
+use crate::sys::fatal::{Fault, misuse};
 use crate::sys::{cpu, mem};
 
 /// A large block that was handed out.
@@ -19,9 +20,6 @@ pub(crate) struct Large {
 pub(crate) fn take(node: NodeIndex, bytes: usize, align: usize) -> Result<Large, Exhausted> {
     let slice = region::slice(node);
     slice.open(node)?;
-    if align > region::align_max() {
-        return Err(Exhausted);
-    }
     let bytes = page_rounded(bytes)?;
     let count = compounds_of(bytes)?;
     let align = u32::try_from(align.div_ceil(COMPOUND_BYTES)).map_err(|_| Exhausted)?;
@@ -70,6 +68,10 @@ pub(crate) fn starts_at(place: &Place) -> bool {
 pub(crate) fn give(place: &Place) {
     let count = usable(place).div_ceil(COMPOUND_BYTES);
     let head = place.slice.head(place.compound());
+    if !head.try_transit(State::LargeFirst, State::Unused) {
+        // Another thread freed it between the look at the state and here.
+        misuse(Fault::DoubleFree, place.slice.base() + place.offset);
+    }
     head.lower(1);
     place.slice.put(place.compound(), u32::try_from(count).unwrap_or(0));
 }

@@ -150,9 +150,10 @@ impl Cpu {
         self.flip.exchange(|| self.build(cpu), flip).map(Slab)
     }
 
-    /// Flips the CPU to the slab that misses: from here on its next slow path answers.
-    pub(super) fn ask(&self, cpu: CpuId) {
-        self.flip.ask(entry(cpu), miss());
+    /// Flips the CPU to the slab that misses: from here on its next slow path answers.  False: there is
+    /// no memory for the slab that comes after.
+    pub(super) fn ask(&self, cpu: CpuId) -> bool {
+        self.flip.ask(entry(cpu), miss(), || self.build(cpu))
     }
 
     /// The slab that was asked for, once nobody uses it; the CPU is live again.

@@ -52,8 +52,8 @@ pub(crate) fn drain_cpu(cpu: CpuId, how: How) -> Drained {
         // Broken on purpose, for the test that shows that the stress test sees it.
         _ if cfg!(mutant = "fence") => true,
         How::Fence => rseq::fence_cpu(cpu).is_ok(),
-        How::Auto if rseq::can_fence() => rseq::fence_cpu(cpu).is_ok(),
-        How::Auto | How::Quiet => (0..ROUNDS).any(|_| tasks_on(cpu) == Tasks::Away),
+        How::Quiet => quiet_proof(cpu),
+        How::Auto => (rseq::can_fence() && rseq::fence_cpu(cpu).is_ok()) || quiet_proof(cpu),
     };
     let _held = record.enter(cpu);
     let mut objects = 0;
@@ -65,8 +65,8 @@ pub(crate) fn drain_cpu(cpu: CpuId, how: How) -> Drained {
         Phase::Absent => return Drained::Objects(objects),
         Phase::Live if here && let Some(slab) = record.flip_own(cpu) => Some(slab),
         phase => {
-            if phase == Phase::Live {
-                record.ask(cpu);
+            if phase == Phase::Live && !record.ask(cpu) {
+                return Drained::Pending;
             }
             // The CPU may answer only while the lock is free; a proof of our own needs no answer.
             if proof() { record.collect(cpu) } else { None }
@@ -74,6 +74,10 @@ pub(crate) fn drain_cpu(cpu: CpuId, how: How) -> Drained {
     };
     let Some(slab) = slab else { return Drained::Pending };
     Drained::Objects(objects + empty(record, slab))
+}
+
+fn quiet_proof(cpu: CpuId) -> bool {
+    (0..ROUNDS).any(|_| tasks_on(cpu) == Tasks::Away)
 }
 
 /// Drains every CPU that the table has; pending if any is.

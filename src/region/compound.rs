@@ -107,6 +107,11 @@ impl Head {
         self.state.store(to as u16, Ordering::Relaxed);
     }
 
+    /// Moves from one state to another unless another thread did so first: false.
+    pub(crate) fn try_transit(&self, from: State, to: State) -> bool {
+        self.state.compare_exchange(from as u16, to as u16, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
     /// Starts a compound cut into runs, with the first `count` runs handed out.
     pub(crate) fn begin_runs(&self, count: u32) {
         debug_assert_eq!(self.run_map.load(Ordering::Relaxed), 0);

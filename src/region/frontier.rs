@@ -41,13 +41,12 @@ impl Frontier {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// Hands out `count` compounds, the first one's number a multiple of `align` (a power of two), all
-    /// below `limit`: where the frontier was, and the first number.
-    pub(super) fn advance(&self, count: u32, align: u32, limit: u32) -> Option<(u32, u32)> {
+    /// Hands out `count` compounds, all below `limit`: where the frontier was, and the first number.
+    /// `aligned` rounds a number up to one whose compound may come first.
+    pub(super) fn advance(&self, count: u32, limit: u32, aligned: impl Fn(u32) -> u32) -> Option<(u32, u32)> {
         let mut from = self.get();
         loop {
-            // Alignment is of the address, and slices are aligned to their size.
-            let first = from.next_multiple_of(align);
+            let first = aligned(from);
             let end = first.checked_add(count).filter(|&end| end <= limit)?;
             // S1
             match self.next.compare_exchange(from, end, Ordering::Relaxed, Ordering::Relaxed) {
@@ -117,7 +116,7 @@ mod loom_models {
 
         fn take(&self, count: u32) {
             self.steps.pass();
-            let Some((_, first)) = self.frontier.advance(count, 1, 4) else { return };
+            let Some((_, first)) = self.frontier.advance(count, 4, |from| from) else { return };
             self.commit(first + count);
             self.steps.pass();
             for number in first as usize..(first + count) as usize {

@@ -37,7 +37,7 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// The geometry of slices of `bytes`, a power of two of at least 64 MiB.
+    /// The geometry of slices of `bytes`, a power of two of at least 32 MiB.
     #[expect(clippy::cast_possible_truncation, reason = "a slice has at most 2^19 compounds")]
     pub(crate) const fn of(bytes: usize, page: usize) -> Self {
         let runs = bytes / RUN_BYTES;
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn parts_follow_each_other_and_leave_most_of_the_slice() {
-        for shift in 26..=40 {
+        for shift in 25..=40 {
             for page in [4096, 16384, 65536] {
                 let geometry = Geometry::of(1 << shift, page);
                 let compounds = geometry.end as usize;

@@ -13,7 +13,10 @@ pub(crate) use compound::{Head, Left, State};
 pub(crate) use geometry::Geometry;
 pub(crate) use slice::{Exhausted, Slice};
 
-use crate::base::config::{COMPOUND_SHIFT, NODES_MAX, RESERVE_BYTES_MAX, RUN_SHIFT, SLICE_BYTES_MAX, SLICE_BYTES_MIN};
+use crate::base::config::{
+    COMPOUND_BYTES, COMPOUND_SHIFT, GROUP_BYTES, NODES_MAX, RESERVE_BYTES_MAX, RUN_SHIFT, SLICE_BYTES_MAX,
+    SLICE_BYTES_MIN,
+};
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::sys::{cpu, mem};
@@ -72,23 +75,14 @@ pub(crate) fn start(slice_bytes_max: usize) -> bool {
         if reserve(nodes, Geometry::of(bytes, page)) {
             return true;
         }
-        bytes /= 4;
+        bytes /= 2;
     }
     false
 }
 
-/// The largest alignment that a block can have, in bytes: that of the slices.
-pub(crate) fn align_max() -> usize {
-    alignment(geometry())
-}
-
-/// Slices start at multiples of their size, at most 1 GiB.
-fn alignment(geometry: &Geometry) -> usize {
-    geometry.bytes.min(1 << 30)
-}
-
 fn reserve(nodes: usize, geometry: Geometry) -> bool {
-    let align = alignment(&geometry);
+    // Compounds are aligned to themselves, groups of them where there is room for a group.
+    let align = if geometry.bytes > GROUP_BYTES { GROUP_BYTES } else { COMPOUND_BYTES };
     let total = nodes * geometry.bytes;
     let Ok(start) = mem::reserve(total + align) else { return false };
     let base = start.next_multiple_of(align);

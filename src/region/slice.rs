@@ -7,7 +7,9 @@
 use super::compound::{Head, State};
 use super::frontier::Frontier;
 use super::geometry::{BANK_BYTES, Geometry};
-use crate::base::config::{COMMIT_STEP, COMPOUND_BYTES, FREE_RESIDENT_MAX, NODE_RECORD_BYTES, ROOM_STEP, RUN_SHIFT};
+use crate::base::config::{
+    COMMIT_STEP, COMPOUND_BYTES, COMPOUND_SHIFT, FREE_RESIDENT_MAX, NODE_RECORD_BYTES, ROOM_STEP, RUN_SHIFT,
+};
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::sync::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sys::errno::Errno;
@@ -177,7 +179,8 @@ impl Slice {
         self.frontier.get()
     }
 
-    /// Hands out `count` adjacent compounds, the first one's number a multiple of `align` (a power of two).
+    /// Hands out `count` adjacent compounds, the first one's address a multiple of `align` compounds, a
+    /// power of two.
     pub(crate) fn take(&self, count: u32, align: u32) -> Result<Taken, Exhausted> {
         let _held = self.enter();
         if let Some(first) = self.find_free(count, align) {
@@ -189,14 +192,14 @@ impl Slice {
             return Ok(Taken { first: CompoundId(first), zeroed });
         }
         // Committed before it is handed out: a refusal then leaves nothing to undo.
-        self.commit(self.frontier().next_multiple_of(align) + count)?;
+        self.commit(self.aligned(self.frontier(), align).checked_add(count).ok_or(Exhausted)?)?;
         let (skipped, first) = self.advance(count, align)?;
-        if skipped < first {
-            self.mark_free(skipped, first - skipped, false);
-        }
         // A handler may have moved the frontier meanwhile.  If the system refuses now, the numbers
         // are lost, and no memory.
         self.commit(first + count)?;
+        if skipped < first {
+            self.mark_free(skipped, first - skipped, false);
+        }
         Ok(Taken { first: CompoundId(first), zeroed: true })
     }
 
@@ -223,7 +226,15 @@ impl Slice {
     }
 
     fn advance(&self, count: u32, align: u32) -> Result<(u32, u32), Exhausted> {
-        self.frontier.advance(count, align, geometry().end).ok_or(Exhausted)
+        self.frontier.advance(count, geometry().end, |from| self.aligned(from, align)).ok_or(Exhausted)
+    }
+
+    /// The first number from `number` on whose compound's address is a multiple of `align` compounds;
+    /// past the slice's end when there is none.
+    fn aligned(&self, number: u32, align: u32) -> u32 {
+        let base = (self.base() >> COMPOUND_SHIFT) as u64;
+        let aligned = (base + u64::from(number)).next_multiple_of(u64::from(align)) - base;
+        u32::try_from(aligned).unwrap_or(geometry().end).min(geometry().end)
     }
 
     /// Takes `count` compounds back.  Their pages stay while few do, and go to the system otherwise.
@@ -297,7 +308,7 @@ impl Slice {
                 length = 0;
             } else if length > 0 {
                 length += 1;
-            } else if number.is_multiple_of(align) {
+            } else if self.aligned(number, align) == number {
                 start = number;
                 length = 1;
             }

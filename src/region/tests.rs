@@ -82,11 +82,16 @@ impl Model {
         first + count <= self.frontier && (first..first + count).all(|number| self.is_free(number))
     }
 
+    /// True when the compound's address is a multiple of `align` compounds.
+    fn is_aligned(&self, number: u32, align: u32) -> bool {
+        (self.slice.base() / COMPOUND_BYTES + number as usize).is_multiple_of(align as usize)
+    }
+
     /// Where the next block must come from: the lowest fit, or the frontier.
     fn expected(&self, count: u32, align: u32) -> Option<u32> {
-        let mut starts = (geometry().first..self.frontier).filter(|first| first.is_multiple_of(align));
-        let fresh = || Some(self.frontier.next_multiple_of(align)).filter(|first| first + count <= geometry().end);
-        starts.find(|&first| self.are_free(first, count)).or_else(fresh)
+        let fits = |&first: &u32| self.are_free(first, count) || first >= self.frontier;
+        let starts = geometry().first..(geometry().end + 1).saturating_sub(count);
+        starts.filter(|&first| self.is_aligned(first, align)).find(fits)
     }
 
     fn take(&mut self) {

@@ -77,16 +77,56 @@ pub(crate) enum Tasks {
 
 /// Looks at each task of the process once: is it asleep, or on another CPU than `cpu`?  The calling
 /// task is in no section.  Kernel: `proc_pid_stat(5)`, fields 3 and 39.
+///
+/// A list of tasks can miss one while others end.  So the list is read twice: when both readings name
+/// the same tasks, all of them were alive in between, and when their number is the process's number
+/// of threads at that moment, there was no other.  Tasks that came later began after the call.
 pub(crate) fn tasks_on(cpu: CpuId) -> Tasks {
-    let mut names = [0; 512];
-    let mut tasks = Tasks::Away;
-    let listed = file::list(b"/proc/self/task\0", &mut names, |name| {
-        if name.first().is_some_and(u8::is_ascii_digit) && !is_away(name, cpu) {
-            tasks = Tasks::MaybeThere;
-        }
-        tasks == Tasks::Away
+    let mut away = true;
+    let first = tasks(|task| {
+        away = away && is_away(task, cpu);
+        away
     });
-    if listed.is_err() { Tasks::MaybeThere } else { tasks }
+    let threads = threads();
+    let complete = away && first.is_some() && threads == first.map(|set| set.count) && first == tasks(|_| true);
+    if complete { Tasks::Away } else { Tasks::MaybeThere }
+}
+
+/// A set of tasks, by their number and by a sum that hardly two sets share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct TaskSet {
+    count: u64,
+    sum: u64,
+}
+
+fn tasks(mut look: impl FnMut(&[u8]) -> bool) -> Option<TaskSet> {
+    let mut names = [0; 512];
+    let mut set = TaskSet::default();
+    let listed = file::list(b"/proc/self/task\0", &mut names, |name| {
+        let Some(task) = number(name) else { return true };
+        set.count += 1;
+        set.sum =
+            set.sum.wrapping_add((task + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(task | 1));
+        look(name)
+    });
+    listed.ok().map(|()| set)
+}
+
+/// Threads of the process.  Kernel: `proc_pid_stat(5)`, field 20.
+fn threads() -> Option<u64> {
+    let mut text = [0; 512];
+    fields(file::read(b"/proc/self/stat\0", &mut text).ok()?)?.nth(17).and_then(number)
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    core::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// The fields of a stat line from the third on.
+fn fields(stat: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
+    // The name in field 2 may hold anything; the last parenthesis ends it.
+    let end = stat.iter().rposition(|&byte| byte == b')')?;
+    Some(stat.get(end + 2..)?.split(|&byte| byte == b' '))
 }
 
 fn is_away(task: &[u8], cpu: CpuId) -> bool {
@@ -109,12 +149,10 @@ fn is_away(task: &[u8], cpu: CpuId) -> bool {
 
 /// True when a task's stat line says that it sleeps or was last on another CPU.
 pub(crate) fn stat_is_away(stat: &[u8], cpu: CpuId) -> bool {
-    // The name in field 2 may hold anything; the last parenthesis ends it.
-    let Some(end) = stat.iter().rposition(|&byte| byte == b')') else { return false };
-    let mut fields = stat.get(end + 2..).unwrap_or_default().split(|&byte| byte == b' ');
+    let Some(mut fields) = fields(stat) else { return false };
     let asleep = fields.next().is_some_and(|state| matches!(state, b"S" | b"D" | b"T" | b"t" | b"Z" | b"X"));
-    let last = fields.nth(35).and_then(|field| core::str::from_utf8(field).ok()?.parse::<u32>().ok());
-    asleep || last.is_some_and(|last| last != cpu.0)
+    let last = fields.nth(35).and_then(number);
+    asleep || last.is_some_and(|last| last != u64::from(cpu.0))
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! The one lock: a futex mutex that knows its owner, and is taken over from threads that fork left behind.
 //!
 //! ```text
-//!  63            48 47                                  6 5      1   0
-//! +----------------+-------------------------------------+--------+---+
-//! |   generation   |   thread pointer of the owner / 64  |   0    | W |    0: free;  W: someone sleeps
-//! +----------------+-------------------------------------+--------+---+
+//!  63            48 47                                  6 5    2  1   0
+//! +----------------+-------------------------------------+------+---+---+
+//! |   generation   |   thread pointer of the owner / 64  |   0  | V | W |
+//! +----------------+-------------------------------------+------+---+---+
+//! all zero: free;  W: someone sleeps;  V: the owner is a child of vfork, in its parent's thread
 //! ```
 //! A child of fork has a new generation (see [`super::process`]).  A lock that is held with an older
 //! one, by another thread than the one that lived on, has no owner any more: the next to come takes
-//! it as [`Held::orphaned`] and must first rebuild what the lock guards.
+//! it as [`Held::orphaned`] and must first rebuild what the lock guards.  So has a lock that a child
+//! of vfork holds when its parent runs again.
 //!
 //! A signal handler never waits for its own thread: the slow path is not entered twice by a thread
 //! (see `front::busy`), so no lock is asked for by a handler that interrupted a holder.
@@ -27,6 +29,7 @@ use crate::base::config::SPINS;
 use crate::base::sync::{AtomicU64, Ordering, order};
 
 const WAITERS: u64 = 1;
+const VFORK_CHILD: u64 = 2;
 const OWNER_MASK: u64 = (1 << 48) - 64;
 const GENERATION_SHIFT: u32 = 48;
 
@@ -147,13 +150,19 @@ impl Drop for Held<'_> {
 
 /// What this thread writes into a lock it takes.
 fn identity() -> u64 {
-    u64::from(process::generation()) << GENERATION_SHIFT | (thread_pointer() as u64 & OWNER_MASK)
+    let child = if process::is_vfork_child() { VFORK_CHILD } else { 0 };
+    u64::from(process::generation()) << GENERATION_SHIFT | (thread_pointer() as u64 & OWNER_MASK) | child
 }
 
-/// True when the holder did not live through a fork.
+/// True when the holder is gone: it did not live through a fork, or was a vfork child that was killed.
 fn is_orphaned(word: u64) -> bool {
-    word >> GENERATION_SHIFT != u64::from(process::generation())
-        && word & OWNER_MASK != process::survivor() as u64 & OWNER_MASK
+    let owner = word & OWNER_MASK;
+    if word & VFORK_CHILD != 0 && !process::is_vfork_child() {
+        // The thread that called vfork runs again only when its child is gone.
+        return process::vforks() == 0 || owner == thread_pointer() as u64 & OWNER_MASK;
+    }
+    let generation = word >> GENERATION_SHIFT;
+    generation != u64::from(process::generation()) && !process::survived(owner as usize, generation as u32)
 }
 
 #[cfg(all(loom, test))]

@@ -125,6 +125,13 @@ pub(crate) unsafe fn copy(from: usize, to: usize, bytes: usize) {
     unsafe { core::ptr::copy_nonoverlapping(source, core::ptr::with_exposed_provenance_mut(to), bytes) };
 }
 
+/// The word of a dead object that links it to the next: its first.
+pub(crate) fn link(object: usize) -> &'static crate::base::sync::AtomicUsize {
+    // SAFETY: the object was just given up, is at least 8 bytes long and aligned to 8, is writable, and
+    // is nobody's until it is taken off the list that this link is for.
+    unsafe { record(object) }
+}
+
 /// A record of type `T` at an address inside the allocator's own metadata.
 ///
 /// # Safety

@@ -5,7 +5,7 @@
 //! too, and is done in slow paths alone.  Where the kernel refuses, the process id is asked instead.
 #![allow(unsafe_code, reason = "one word on a page of its own; getpid")]
 
-use super::arch::thread_pointer;
+use super::arch::{thread_block, thread_pointer};
 use super::fault::Call;
 use super::generation::count_once;
 use super::mem::{self, call};
@@ -18,7 +18,10 @@ const SEEN: u32 = 1;
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 static WIPED: AtomicU32 = AtomicU32::new(0);
 static GENERATION: AtomicU32 = AtomicU32::new(0);
+/// Thread pointer of the thread that lived through the last fork.
 static SURVIVOR: AtomicUsize = AtomicUsize::new(0);
+/// When that thread was first seen: a later thread may have its thread pointer.
+static SURVIVOR_BORN: AtomicU32 = AtomicU32::new(0);
 static PID: AtomicU32 = AtomicU32::new(0);
 
 /// Notes this process as seen.  Called once at start, before there is a second thread.
@@ -53,6 +56,10 @@ pub(crate) fn notice_fork() {
         }),
         _ => notice_by_pid(),
     }
+    let born = &thread_block().born;
+    if born.load(Ordering::Relaxed) == 0 {
+        born.store(generation() + 1, Ordering::Relaxed);
+    }
 }
 
 /// The slower way, for kernels that refuse to wipe.  A child of vfork is told apart by its memory:
@@ -67,6 +74,7 @@ fn notice_by_pid() {
 
 fn begin_generation() {
     SURVIVOR.store(thread_pointer(), Ordering::Relaxed);
+    SURVIVOR_BORN.store(thread_block().born.load(Ordering::Relaxed), Ordering::Relaxed);
     if VFORKS.swap(0, Ordering::Relaxed) > 0 {
         // Another thread of the parent had a vfork open; its child is not in this memory.
         rseq::open_fast_path(true);
@@ -79,9 +87,11 @@ pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Thread pointer of the thread that lived through the last fork.
-pub(super) fn survivor() -> usize {
-    SURVIVOR.load(Ordering::Relaxed)
+/// True when the thread `owner`, which took a lock in `generation`, is the one that lived through the
+/// last fork, and not an older one whose thread pointer it has.
+pub(super) fn survived(owner: usize, generation: u32) -> bool {
+    let born = SURVIVOR_BORN.load(Ordering::Relaxed);
+    owner == SURVIVOR.load(Ordering::Relaxed) / 64 * 64 && born != 0 && generation + 1 >= born
 }
 
 static VFORKS: AtomicU32 = AtomicU32::new(0);
@@ -91,9 +101,16 @@ pub(crate) fn vforks() -> u32 {
     VFORKS.load(Ordering::Relaxed)
 }
 
-/// Counts a vfork about to happen, or one that is over.
-pub(crate) fn count_vfork(begins: bool) -> u32 {
-    if begins { VFORKS.fetch_add(1, Ordering::Relaxed) + 1 } else { VFORKS.fetch_sub(1, Ordering::Relaxed) - 1 }
+/// Counts a vfork about to happen.
+pub(crate) fn begin_vfork() {
+    VFORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Counts a vfork that is over; how many are left.  In a child of fork there may be none any more.
+pub(crate) fn end_vfork() -> u32 {
+    let left = vforks().saturating_sub(1);
+    VFORKS.store(left, Ordering::Relaxed);
+    left
 }
 
 /// True in a child of vfork: another process in this one's memory, whose CPU number is stale.

@@ -175,5 +175,9 @@ pub(crate) fn fence_cpu(cpu: CpuId) -> Result<(), Errno> {
     if result == Err(Errno(libc::EINVAL)) {
         result = fence(0);
     }
+    if result.is_err() {
+        // A sandbox was entered since: not asked again.
+        FENCE.store(0, Ordering::Relaxed);
+    }
     result.map(|_| ())
 }

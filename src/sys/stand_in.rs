@@ -52,8 +52,16 @@ pub(super) mod process {
         THREAD.with(|who| who.get().1)
     }
 
-    pub(crate) fn survivor() -> usize {
-        64
+    pub(crate) fn survived(owner: usize, _: u32) -> bool {
+        owner == 64
+    }
+
+    pub(crate) fn is_vfork_child() -> bool {
+        false
+    }
+
+    pub(crate) fn vforks() -> u32 {
+        0
     }
 
     pub(crate) fn notice_fork() {}

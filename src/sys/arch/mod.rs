@@ -77,6 +77,8 @@ pub(crate) struct ThreadBlock {
     rest: [AtomicU32; 6],
     /// 1 while the thread is in a slow path: a signal handler that finds it set must take no lock.
     pub(crate) busy: AtomicU32,
+    /// Generation of the process when the thread first came here, plus 1; 0 before that.
+    pub(crate) born: AtomicU32,
     /// Ranks of the locks that the thread holds, a bit each; checked in debug builds.
     pub(crate) ranks: AtomicU32,
 }
