@@ -11,6 +11,7 @@ pub(crate) mod lock;
 pub(crate) mod mem;
 pub(crate) mod process;
 pub(crate) mod rseq;
+#[cfg(feature = "stay-loaded")]
 mod stay;
 mod thread_exit;
 mod wait;

@@ -9,6 +9,8 @@ use core::ffi::{c_char, c_int, c_void};
 
 use super::arch::weak_symbol;
 
+core::arch::global_asm!(".weak dladdr", ".weak dlopen");
+
 type Dladdr = unsafe extern "C" fn(*const c_void, *mut libc::Dl_info) -> c_int;
 type Dlopen = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
 

@@ -30,8 +30,6 @@ global_asm!(
     ".weak __rseq_offset",
     ".weak __rseq_size",
     ".weak environ",
-    ".weak dladdr",
-    ".weak dlopen",
 );
 
 /// The thread pointer: the thread's identity as long as it lives.
@@ -61,7 +59,7 @@ pub(crate) fn thread_block() -> &'static ThreadBlock {
     unsafe { &*core::ptr::with_exposed_provenance(address) }
 }
 
-/// Address of a symbol that may be missing: 0 then.  It must be declared weak above.
+/// Address of a symbol that may be missing: 0 then.  It must be declared weak.
 macro_rules! weak_symbol {
     ($name:literal) => {{
         let address: usize;
