@@ -165,7 +165,7 @@ fn free_here(place: &Place) {
         misuse(Fault::NeverAllocated, address);
     }
     match place.slice.head(place.compound()).state() {
-        State::LargeFirst if large::starts_at(place) => large::give(place),
+        State::LargeFirst if place.starts_compound() => large::give(place),
         State::LargeFirst | State::LargeRest => not_a_start(address),
         State::Emergency => emergency::give(place),
         // A compound of its own that went back, or runs without a span.
@@ -251,7 +251,7 @@ fn block_bytes(place: &Place) -> usize {
         misuse(Fault::NeverAllocated, address);
     }
     match place.slice.head(place.compound()).state() {
-        State::LargeFirst if large::starts_at(place) => large::usable(place),
+        State::LargeFirst if place.starts_compound() => large::usable(place),
         State::Emergency => emergency::usable(place),
         State::Unused => misuse(Fault::DoubleFree, address),
         State::Runs => misuse(Fault::NeverAllocated, address),

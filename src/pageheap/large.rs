@@ -61,7 +61,7 @@ pub(crate) fn usable(place: &Place) -> usize {
 
 /// True when a large block starts at `place`.
 pub(crate) fn starts_at(place: &Place) -> bool {
-    place.offset.is_multiple_of(COMPOUND_BYTES) && place.slice.head(place.compound()).state() == State::LargeFirst
+    place.starts_compound() && place.slice.head(place.compound()).state() == State::LargeFirst
 }
 
 /// Takes back the block that starts at `place`.

@@ -54,6 +54,11 @@ impl Place {
         CompoundId((self.offset >> COMPOUND_SHIFT) as u32)
     }
 
+    /// True at a compound's first byte.
+    pub(crate) const fn starts_compound(&self) -> bool {
+        self.offset.is_multiple_of(COMPOUND_BYTES)
+    }
+
     /// The run's number in the slice.
     pub(crate) const fn run(&self) -> usize {
         self.offset >> RUN_SHIFT

@@ -176,6 +176,11 @@ impl Pool {
         let shape = class.shape();
         let offset = object - slice.base();
         let place = Place { slice, node: NodeIndex::ZERO, offset };
+        let byte = slice.class_byte(place.run()).load(Ordering::Relaxed);
+        if byte != class.byte() {
+            // Its span has become another's while it waited here: it was free all the time.
+            misuse(Fault::DoubleFree, object);
+        }
         let (run, offset) = span_of(&place, shape);
         let Some(index) = shape.index_of(offset) else { not_a_start(object) };
         let span = Span::at(slice, run);

@@ -26,10 +26,12 @@ use crate::base::sync::{AtomicU32, AtomicUsize};
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
+#[cfg(all(target_arch = "x86_64", feature = "stay-loaded"))]
+pub(crate) use x86_64::weak_symbol;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::{
     RSEQ_SIGNATURE, cpu_id_at, environ, flip_own, libc_rseq, pop_many, push_many, syscall, thread_block,
-    thread_block_offset, thread_pointer, weak_symbol,
+    thread_block_offset, thread_pointer,
 };
 
 /// Stacks of a slab: classes first, then one for each other node.

@@ -71,6 +71,7 @@ macro_rules! weak_symbol {
         address
     }};
 }
+#[cfg(feature = "stay-loaded")]
 pub(crate) use weak_symbol;
 
 /// What libc says of its rseq registration: offset and size; none where libc has no such symbols.
