@@ -46,7 +46,7 @@ lint: ## formatting, clippy, and shellcheck where installed
 	@scripts/lint-scripts
 
 unit: build ## unit and integration tests, on the release build; a first second of the stress
-	TEST_STRESS_SECONDS=1 $(CARGO) test --profile checked --locked --workspace
+	TEST_STRESS_SECONDS=1 $(CARGO) test --profile checked --locked --workspace --no-fail-fast
 
 loom: ## every interleaving of the lock-free protocols
 	@scripts/loom

@@ -33,7 +33,7 @@ def rows(scale):
 
 
 def main():
-    scale = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    scale = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     results = {}
     jobs = {
         "trees": lambda: sum(count(tree(13)) for _ in range(5 * scale)),

@@ -2,6 +2,9 @@
 
 mod support;
 
+use std::path::Path;
+use std::process::Command;
+
 use support::{EVERY_SETTING, Run, Setting, compile, passes};
 
 #[test]
@@ -75,6 +78,28 @@ fn drains_bring_objects_home() {
 }
 
 #[test]
+fn a_refused_fence_leaves_drains_working() {
+    const EPERM: &str = "1";
+    const ENOSYS: &str = "38";
+    for errno in [EPERM, ENOSYS] {
+        passes("a_refused_fence_leaves_drains_working.c", &[errno], EVERY_SETTING);
+    }
+}
+
+#[test]
+fn a_quiet_drain_sees_every_task() {
+    passes("a_quiet_drain_sees_every_task.c", &["2"], &[Setting::Default, Setting::OwnRseq]);
+}
+
+#[test]
+fn freed_memory_serves_other_sizes() {
+    let program = compile("freed_memory_serves_other_sizes.c", &[]);
+    for &setting in EVERY_SETTING {
+        Run::on_homenode(&program, setting).env("HOMENODE_SLICE", "64").passes();
+    }
+}
+
+#[test]
 fn running_out_gives_enomem() {
     let program = compile("running_out_gives_enomem.c", &[]);
     for &setting in EVERY_SETTING {
@@ -90,4 +115,32 @@ fn a_tiny_address_space_is_enough_to_start() {
     Run::on_homenode("/bin/sh".as_ref(), Setting::Default)
         .args(&["-c", "ulimit -v 100000 && exec /bin/echo started"])
         .passes();
+}
+
+#[test]
+fn a_small_address_space_suffices() {
+    let program = compile("a_small_address_space_suffices.c", &[]);
+    // Two nodes need two slices, of 32 MiB at least.
+    for setting in [Setting::Default, Setting::OwnRseq, Setting::NoRseq] {
+        for command in ["exec \"$0\"", "exec perl -e 1"] {
+            Run::on_homenode("/bin/sh".as_ref(), setting)
+                .args(&["-c", &format!("ulimit -v 65536 && {command}")])
+                .args(&[&program])
+                .passes();
+        }
+    }
+}
+
+#[test]
+fn the_header_stands_alone() {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("cabi/include/homenode.h");
+    for (compiler, language) in [("cc", ["-xc", "-std=c99"]), ("c++", ["-xc++", "-std=c++17"])] {
+        let output = Command::new(compiler)
+            .args(language)
+            .args(["-fsyntax-only", "-pedantic", "-Wall", "-Wextra", "-Werror"])
+            .arg(&header)
+            .output()
+            .unwrap_or_else(|error| panic!("{compiler}: {error}"));
+        assert!(output.status.success(), "{language:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Run, Setting, compile};
+use support::{EVERY_SETTING, Run, Setting, compile, passes};
 
 const SIGABRT: i32 = 6;
 
@@ -59,4 +59,19 @@ fn a_misaligned_pointer_is_named() {
 #[test]
 fn a_pointer_never_allocated_is_named() {
     dies_naming("free_never_allocated.c", "pointer never allocated");
+}
+
+#[test]
+fn a_large_block_freed_by_two_at_once_is_named() {
+    passes("a_large_block_freed_by_two_at_once_is_named.c", &["100"], EVERY_SETTING);
+}
+
+#[test]
+fn a_pointer_never_allocated_is_named_in_a_handler() {
+    dies_naming("free_never_allocated_in_handler.c", "pointer never allocated");
+}
+
+#[test]
+fn an_interior_pointer_is_named_in_a_handler() {
+    dies_naming("free_interior_in_handler.c", "interior pointer");
 }

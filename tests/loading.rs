@@ -6,6 +6,7 @@ mod support;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use support::{
     EVERY_SETTING, Run, Setting, archive, compile, compile_library, compile_with, scratch, shared_library, tool,
@@ -114,6 +115,56 @@ fn a_static_program_works() {
         ("HOMENODE_RSEQ", "off"),
         ("LANG", "C"),
     ] {
+        Run::plain(&program).env(name, value).passes();
+    }
+}
+
+#[test]
+fn a_failing_new_throws_in_a_static_program() {
+    let archive = archive();
+    let flags = ["-static", "-DCHECK_STATIC", &archive.to_string_lossy()];
+    let program = compile("a_failing_new_calls_the_handler.cc", &flags);
+    let names = tool("nm", &["--defined-only"], &program);
+    assert!(names.contains("homenode"), "the archive is not linked in");
+    Run::plain(&program).passes();
+    Run::plain(&program).env("HOMENODE_RSEQ", "off").passes();
+}
+
+#[test]
+fn a_linked_program_runs() {
+    let library = shared_library();
+    let folder = library.parent().expect("a folder").to_string_lossy();
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("cabi/include");
+    let include = format!("-I{}", include.display());
+    let program = compile(
+        "a_linked_program_runs.c",
+        &[&include, &format!("-L{folder}"), "-lhomenode", &format!("-Wl,-rpath,{folder}")],
+    );
+    Run::plain(&program).env("TEST_NEEDS_HOMENODE", "1").passes();
+}
+
+/// Compiles a program against musl; none where that is not installed.
+fn compile_with_musl(source: &str, flags: &[&str]) -> Option<PathBuf> {
+    Command::new("musl-gcc").arg("--version").output().ok()?;
+    Some(compile_with("musl-gcc", source, flags).unwrap_or_else(|errors| panic!("{source}: {errors}")))
+}
+
+#[test]
+fn a_musl_program_runs_under_a_preload() {
+    for (source, arguments) in [("objects_do_not_overlap.c", &[][..]), ("threads_come_and_go.c", &["400"])] {
+        let Some(program) = compile_with_musl(source, &[]) else { return };
+        for setting in [Setting::Default, Setting::FakeNodes, Setting::NoRseq] {
+            Run::on_homenode(&program, setting).args(arguments).passes();
+        }
+    }
+}
+
+#[test]
+fn a_static_musl_program_works() {
+    let archive = archive();
+    let flags = ["-static", "-DWITH_HOMENODE", "-Wl,-u,malloc", &archive.to_string_lossy()];
+    let Some(program) = compile_with_musl("a_static_program_works.c", &flags) else { return };
+    for (name, value) in [("LANG", "C"), ("HOMENODE_FAKE_NODES", "2"), ("HOMENODE_RSEQ", "off")] {
         Run::plain(&program).env(name, value).passes();
     }
 }

@@ -56,6 +56,28 @@ fn a_vfork_child_may_allocate() {
 }
 
 #[test]
+fn a_killed_vfork_child_leaves_the_parent_whole() {
+    passes("a_killed_vfork_child_leaves_the_parent_whole.c", &["madvise"], EVERY_SETTING);
+    passes("a_killed_vfork_child_leaves_the_parent_whole.c", &["mprotect"], EVERY_SETTING);
+}
+
+#[test]
+fn a_fork_beside_a_vfork_is_fast() {
+    passes("a_fork_beside_a_vfork_is_fast.c", &[], EVERY_SETTING);
+}
+
+#[test]
+fn a_grandchild_after_a_lost_lock_does_not_hang() {
+    passes("a_grandchild_after_a_lost_lock_does_not_hang.c", &["madvise"], EVERY_SETTING);
+    passes("a_grandchild_after_a_lost_lock_does_not_hang.c", &["mprotect"], EVERY_SETTING);
+}
+
+#[test]
+fn storms_of_handlers_do_not_leak() {
+    passes("storms_of_handlers_do_not_leak.c", &[], EVERY_SETTING);
+}
+
+#[test]
 fn a_fifo_thread_makes_progress() {
     passes("a_fifo_thread_makes_progress.c", &[], MOST);
 }

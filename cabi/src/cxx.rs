@@ -20,7 +20,14 @@ extern "C" fn new_aligned_slow(size: usize, align: usize) -> *mut u8 {
     if align.is_power_of_two() { homenode_core::alloc_aligned(size, align.max(16)) } else { core::ptr::null_mut() }
 }
 
-core::arch::global_asm!(".weak _ZSt15get_new_handlerv", ".weak _ZSt17__throw_bad_allocv");
+core::arch::global_asm!(
+    ".weak _ZSt15get_new_handlerv",
+    ".weak __cxa_allocate_exception",
+    ".weak __cxa_throw",
+    ".weak _ZTVSt9bad_alloc",
+    ".weak _ZTISt9bad_alloc",
+    ".weak _ZNSt9bad_allocD1Ev",
+);
 
 /// Calls `$target` from a naked function, keeping rdi and rsi.
 macro_rules! keeping_arguments {
@@ -38,7 +45,8 @@ macro_rules! keeping_arguments {
 
 /// A throwing new after its hit path missed: rdi is the size, rsi the alignment if there is one.
 /// Where no other library has a new (a static program: ours is the only one), the loop of the C++
-/// standard is run here: the `new_handler`, again and again, or else `bad_alloc`.
+/// standard is run here: the `new_handler`, again and again, or else `bad_alloc`, made of those parts
+/// of libstdc++ that any program which can catch it has.
 macro_rules! throwing {
     ($slow:path, $next:path) => {
         naked_asm!(
@@ -53,7 +61,14 @@ macro_rules! throwing {
                 "test rax, rax\njz 44f\n",
                 keeping_arguments!("rax"),
                 "jmp 66b\n",
-                "44: mov rax, qword ptr [rip + _ZSt17__throw_bad_allocv@GOTPCREL]\ntest rax, rax\njz 55f\njmp rax\n",
+                "44: mov rax, qword ptr [rip + _ZTISt9bad_alloc@GOTPCREL]\ntest rax, rax\njz 55f\n",
+                // throw std::bad_alloc(): an object that is its vtable pointer (Itanium C++ ABI, 2.4.2).
+                "mov edi, 8\n",
+                keeping_arguments!("qword ptr [rip + __cxa_allocate_exception@GOTPCREL]"),
+                "mov rcx, qword ptr [rip + _ZTVSt9bad_alloc@GOTPCREL]\nadd rcx, 16\nmov qword ptr [rax], rcx\n",
+                "mov rdi, rax\nmov rsi, qword ptr [rip + _ZTISt9bad_alloc@GOTPCREL]\n",
+                "mov rdx, qword ptr [rip + _ZNSt9bad_allocD1Ev@GOTPCREL]\n",
+                "jmp qword ptr [rip + __cxa_throw@GOTPCREL]\n",
                 "55: jmp {none}\n.cfi_endproc",
             ),
             slow = sym $slow,

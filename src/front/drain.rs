@@ -3,6 +3,7 @@
 use super::busy::Busy;
 use super::{prepare, trim_spans};
 use crate::base::ids::CpuId;
+use crate::pageheap::emergency;
 use crate::percpu::{self, Drained, How};
 use crate::region;
 
@@ -27,5 +28,6 @@ pub fn trim() -> u32 {
     }
     percpu::drain_all(How::Auto);
     trim_spans();
+    emergency::trim();
     region::open_slices().map(|(_, slice)| slice.purge()).sum()
 }

@@ -12,14 +12,16 @@ use super::runs::retire;
 use crate::base::config::COMPOUND_BYTES;
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::stack::Stack;
-use crate::base::sync::{AtomicU64, Ordering};
-use crate::region::{self, Exhausted, Left, Place, State};
+use crate::base::sync::{AtomicU64, AtomicUsize, Ordering};
+use crate::region::{self, Exhausted, Left, Place, Slice, State};
 use crate::sys::fatal::{Fault, misuse, not_a_start};
 use crate::sys::mem;
 
 static BUMP: Bump = Bump::new();
 /// Empty compounds that a handler may not give back itself: it takes no lock.
 static EMPTY: Stack = Stack::new();
+/// Start of one empty compound that is kept for the handlers; 0 is none.
+static SPARE: AtomicUsize = AtomicUsize::new(0);
 
 /// Stands before each block.
 #[repr(C, align(16))]
@@ -60,12 +62,7 @@ pub(crate) fn take(node: NodeIndex, bytes: usize, align: usize) -> Result<usize,
 
 /// Starts a new compound; the old one loses the counts that no block holds.
 fn replace(node: NodeIndex, full: Full) -> Result<(), Exhausted> {
-    let slice = region::slice(node);
-    let fresh = slice.take_fresh(1)?;
-    let head = slice.head(fresh);
-    head.begin_count(BLOCKS_MAX);
-    head.transit(State::Unused, State::Emergency);
-    let start = slice.base() + fresh.offset();
+    let start = spare_or_fresh(node)?;
     match BUMP.replace(full, start) {
         Ok(Some(old)) => {
             if let Some(place) = region::locate(old.address)
@@ -81,11 +78,43 @@ fn replace(node: NodeIndex, full: Full) -> Result<(), Exhausted> {
     Ok(())
 }
 
+/// The start of a compound with all its counts, for the handlers alone.
+fn spare_or_fresh(node: NodeIndex) -> Result<usize, Exhausted> {
+    // Acquire: its last users' writes come before the new ones.
+    let spare = SPARE.swap(0, Ordering::Acquire);
+    if let Some(place) = region::locate(spare) {
+        place.slice.head(place.compound()).begin_count(BLOCKS_MAX);
+        return Ok(spare);
+    }
+    let slice = region::slice(node);
+    let fresh = slice.take_fresh(1)?;
+    let head = slice.head(fresh);
+    head.begin_count(BLOCKS_MAX);
+    head.transit(State::Unused, State::Emergency);
+    Ok(slice.base() + fresh.offset())
+}
+
+/// Keeps one empty compound for the handlers and gives back the others: in a slow path.
+fn keep_or_retire(slice: &Slice, id: CompoundId) {
+    let start = slice.base() + id.offset();
+    // Release: see `spare_or_fresh`.
+    if SPARE.compare_exchange(0, start, Ordering::Release, Ordering::Relaxed).is_err() {
+        retire(slice, id);
+    }
+}
+
+/// Gives back the compound that is kept for the handlers.
+pub(crate) fn trim() {
+    if let Some(place) = region::locate(SPARE.swap(0, Ordering::Acquire)) {
+        retire(place.slice, place.compound());
+    }
+}
+
 /// Gives back the empty compounds that handlers left: in a slow path.
 pub(crate) fn sweep() {
     EMPTY.take_all(mem::link, |start| {
         if let Some(place) = region::locate(start) {
-            retire(place.slice, place.compound());
+            keep_or_retire(place.slice, place.compound());
         }
     });
 }
@@ -126,6 +155,6 @@ pub(crate) fn give(place: &Place) {
     }
     let id: CompoundId = place.compound();
     if place.slice.head(id).lower(1) == Left::Empty {
-        retire(place.slice, id);
+        keep_or_retire(place.slice, id);
     }
 }

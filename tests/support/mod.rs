@@ -205,7 +205,7 @@ pub(crate) fn compile_with(compiler: &str, source: &str, flags: &[&str]) -> Resu
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .collect();
     let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(shorten(&stem));
-    let inputs = [input.clone(), folder.join("check.h")];
+    let inputs = [input.clone(), folder.join("check.h"), folder.join("seccomp.h"), folder.join("stats.h")];
     if flags.iter().all(|flag| !flag.ends_with(".a")) && newer(&output, &inputs) {
         return Ok(output);
     }
