@@ -64,18 +64,21 @@ mod sys {
 
 #[cfg(not(loom))]
 pub use front::{
-    Census, HomeNode, alloc, alloc_aligned, alloc_zeroed, check, die_of_no_new, die_of_panic, die_of_stranger,
-    drain_all, drain_cpu, fail_call, free, free_if_ours, print_stats, realloc, slow_alloc, stats_json, trim,
-    usable_size, vfork_begin, vfork_end,
+    Census, HomeNode, alloc, alloc_aligned, alloc_zeroed, check, drain_all, drain_cpu, fail_call, free, print_stats,
+    realloc, stats_json, trim, usable_size,
 };
 #[cfg(not(loom))]
 pub use percpu::{Drained, How};
 
-/// What the hit paths of other packages are made of.
+/// What the C ABI's package is made of; no promise to anyone else.
 #[doc(hidden)]
 #[cfg(not(loom))]
 pub mod seam {
-    pub use crate::base::classes::{CLASS_BYTES_MAX, TABLE, TABLE_MAX};
-    pub use crate::base::config::RUN_SHIFT;
+    pub use crate::base::classes::{CLASS_BYTES_MAX, GEOMETRIC_BIAS, TABLE, TABLE_MAX};
+    pub use crate::base::config::{CPUS_MAX, RUN_SHIFT};
+    pub use crate::front::{
+        die_of_no_new, die_of_panic, die_of_stranger, free_if_ours, slow_alloc, vfork_begin, vfork_end,
+    };
     pub use crate::sys::arch::{HOT, SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_RUNS_OFFSET};
+    pub use crate::sys::arch::{SYS_FORK, SYS_VFORK};
 }

@@ -42,6 +42,8 @@ fn survives(test: &str, call: &str, most: usize, settings: &[Setting]) {
                 scope.spawn(|| one_after_another(test, &next, &last, setting));
             }
         });
+        // mbind is not on the list below: it is made on machines with several real nodes alone.
+        assert!(last.load(Ordering::Relaxed) > 0, "{call} is never called in {setting:?}");
     }
 }
 
@@ -72,6 +74,9 @@ fn body(call: &str, after: u32) -> i32 {
     assert!(homenode::fail_call(call, after), "there is a call named {call}");
     // Once is enough: what was not refused by then is not refused any more.
     let disarm = || assert!(homenode::fail_call(call, u32::MAX - 1), "there is a call named {call}");
+    if call == "futex" {
+        crowd();
+    }
     match program(disarm) {
         Ok(()) if refusals(call) == 0 => NONE_LEFT,
         Ok(()) => 0,
@@ -80,6 +85,19 @@ fn body(call: &str, after: u32) -> i32 {
             1
         }
     }
+}
+
+#[expect(unsafe_code, reason = "homenode::free is unsafe")]
+/// So many threads at one lock that a holder is preempted now and then, and the others sleep.
+fn crowd() {
+    let work = || {
+        for _ in 0..60_000 {
+            let block = homenode::alloc(64);
+            // SAFETY: the block was just handed out, or is null.
+            unsafe { homenode::free(block) };
+        }
+    };
+    thread::scope(|scope| (0..16).for_each(|_| drop(scope.spawn(work))));
 }
 
 /// A program of several threads, first with the fault ahead, then without.
@@ -131,9 +149,8 @@ each_call_may_fail! {
     any_munmap_may_fail: "munmap", 20, &[DEFAULT, FAKE_NODES];
     any_mprotect_may_fail: "mprotect", 60, &[DEFAULT, FAKE_NODES, NO_RSEQ];
     any_madvise_may_fail: "madvise", 30, &[DEFAULT, FAKE_NODES];
-    any_mbind_may_fail: "mbind", 4, &[DEFAULT];
-    any_futex_may_fail: "futex", 12, &[DEFAULT, NO_RSEQ];
-    any_rseq_may_fail: "rseq", 8, &[DEFAULT, OWN_RSEQ];
+    any_futex_may_fail: "futex", 8, &[NO_RSEQ];
+    any_rseq_may_fail: "rseq", 8, &[OWN_RSEQ];
     any_membarrier_may_fail: "membarrier", 25, &[DEFAULT, FAKE_NODES, OWN_RSEQ];
     any_getcpu_may_fail: "getcpu", 12, &[FAKE_NODES, NO_RSEQ];
     any_getpid_may_fail: "getpid", 4, &[DEFAULT];

@@ -10,7 +10,8 @@
 
 use core::ffi::{c_int, c_void};
 
-use crate::{errno, malloc};
+use crate::errno;
+use crate::malloc::free_missed;
 
 const BASE_ALIGN: usize = 16;
 
@@ -75,22 +76,22 @@ pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
     }
 }
 
-/// C23's free with a size.
+/// C23's free with a size, which is only a hint: the class byte is trusted.
 ///
 /// # Safety
-/// As free; the size is a hint that may be wrong.
+/// As free.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
-    // SAFETY: the caller's contract.
-    unsafe { malloc::free(block) };
+pub unsafe extern "C" fn free_sized(block: *mut c_void, size: usize) {
+    homenode_core::__free_hit!(free_missed)
 }
 
 /// C23's free with an alignment and a size.
 ///
 /// # Safety
 /// As [`free_sized`].
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _size: usize) {
-    // SAFETY: the caller's contract.
-    unsafe { malloc::free(block) };
+pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, align: usize, size: usize) {
+    homenode_core::__free_hit!(free_missed)
 }

@@ -6,86 +6,27 @@
 //! throw, or succeeds after the handler freed something.
 #![allow(unsafe_code, reason = "exported names, naked functions, and the contracts of C++")]
 
-use core::arch::naked_asm;
 use core::ffi::c_void;
 
 use crate::malloc::free_missed;
 use crate::next;
 
 extern "C" fn new_slow(size: usize) -> *mut u8 {
-    homenode_core::slow_alloc(size)
+    homenode_core::seam::slow_alloc(size)
 }
 
 extern "C" fn new_aligned_slow(size: usize, align: usize) -> *mut u8 {
     if align.is_power_of_two() { homenode_core::alloc_aligned(size, align.max(16)) } else { core::ptr::null_mut() }
 }
 
-core::arch::global_asm!(
-    ".weak _ZSt15get_new_handlerv",
-    ".weak __cxa_allocate_exception",
-    ".weak __cxa_throw",
-    ".weak _ZTVSt9bad_alloc",
-    ".weak _ZTISt9bad_alloc",
-    ".weak _ZNSt9bad_allocD1Ev",
-);
-
-/// Calls `$target` from a naked function, keeping rdi and rsi.
-macro_rules! keeping_arguments {
-    ($target:literal) => {
-        concat!(
-            "push rdi\n.cfi_adjust_cfa_offset 8\npush rsi\n.cfi_adjust_cfa_offset 8\n",
-            "sub rsp, 8\n.cfi_adjust_cfa_offset 8\n",
-            "call ",
-            $target,
-            "\nadd rsp, 8\n.cfi_adjust_cfa_offset -8\n",
-            "pop rsi\n.cfi_adjust_cfa_offset -8\npop rdi\n.cfi_adjust_cfa_offset -8\n",
-        )
-    };
-}
-
-/// A throwing new after its hit path missed: rdi is the size, rsi the alignment if there is one.
-/// Where no other library has a new (a static program: ours is the only one), the loop of the C++
-/// standard is run here: the `new_handler`, again and again, or else `bad_alloc`, made of those parts
-/// of libstdc++ that any program which can catch it has.
-macro_rules! throwing {
-    ($slow:path, $next:path) => {
-        naked_asm!(
-            concat!(
-                ".cfi_startproc\n66:\n",
-                keeping_arguments!("{slow}"),
-                "test rax, rax\njz 22f\nret\n22:\n",
-                keeping_arguments!("{next}"),
-                "test rax, rax\njz 33f\njmp rax\n",
-                "33: mov rax, qword ptr [rip + _ZSt15get_new_handlerv@GOTPCREL]\ntest rax, rax\njz 44f\n",
-                keeping_arguments!("rax"),
-                "test rax, rax\njz 44f\n",
-                keeping_arguments!("rax"),
-                "jmp 66b\n",
-                "44: mov rax, qword ptr [rip + _ZTISt9bad_alloc@GOTPCREL]\ntest rax, rax\njz 55f\n",
-                // throw std::bad_alloc(): an object that is its vtable pointer (Itanium C++ ABI, 2.4.2).
-                "mov edi, 8\n",
-                keeping_arguments!("qword ptr [rip + __cxa_allocate_exception@GOTPCREL]"),
-                "mov rcx, qword ptr [rip + _ZTVSt9bad_alloc@GOTPCREL]\nadd rcx, 16\nmov qword ptr [rax], rcx\n",
-                "mov rdi, rax\nmov rsi, qword ptr [rip + _ZTISt9bad_alloc@GOTPCREL]\n",
-                "mov rdx, qword ptr [rip + _ZNSt9bad_allocD1Ev@GOTPCREL]\n",
-                "jmp qword ptr [rip + __cxa_throw@GOTPCREL]\n",
-                "55: jmp {none}\n.cfi_endproc",
-            ),
-            slow = sym $slow,
-            next = sym $next,
-            none = sym homenode_core::die_of_no_new,
-        )
-    };
-}
-
 #[unsafe(naked)]
 extern "C" fn new_missed(_size: usize) -> *mut c_void {
-    throwing!(new_slow, next::operator_new)
+    homenode_core::__throwing_new!(new_slow, next::operator_new)
 }
 
 #[unsafe(naked)]
 extern "C" fn new_array_missed(_size: usize) -> *mut c_void {
-    throwing!(new_slow, next::operator_new_array)
+    homenode_core::__throwing_new!(new_slow, next::operator_new_array)
 }
 
 /// `operator new(size_t)`
@@ -105,7 +46,7 @@ pub extern "C" fn _Znam(size: usize) -> *mut c_void {
 }
 
 extern "C" fn new_nothrow_missed(size: usize) -> *mut c_void {
-    homenode_core::slow_alloc(size).cast()
+    homenode_core::seam::slow_alloc(size).cast()
 }
 
 /// `operator new(size_t, std::nothrow_t const&)`
@@ -128,14 +69,14 @@ pub extern "C" fn _ZnamRKSt9nothrow_t(size: usize, nothrow: *const c_void) -> *m
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub extern "C" fn _ZnwmSt11align_val_t(size: usize, align: usize) -> *mut c_void {
-    throwing!(new_aligned_slow, next::operator_new_aligned)
+    homenode_core::__throwing_new!(new_aligned_slow, next::operator_new_aligned)
 }
 
 /// `operator new[](size_t, std::align_val_t)`
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub extern "C" fn _ZnamSt11align_val_t(size: usize, align: usize) -> *mut c_void {
-    throwing!(new_aligned_slow, next::operator_new_array_aligned)
+    homenode_core::__throwing_new!(new_aligned_slow, next::operator_new_array_aligned)
 }
 
 /// `operator new(size_t, std::align_val_t, std::nothrow_t const&)`

@@ -41,10 +41,11 @@ unsafe fn tell(drained: Drained, objects: *mut usize) -> c_int {
 /// `objects` is null or may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hn_drain_cpu(cpu: c_uint, how: c_int, objects: *mut usize) -> c_int {
-    const CPUS_MAX: c_uint = 8192;
     match how_of(how) {
         // SAFETY: the caller's contract.
-        Some(how) if cpu < CPUS_MAX => unsafe { tell(homenode_core::drain_cpu(cpu, how), objects) },
+        Some(how) if (cpu as usize) < homenode_core::seam::CPUS_MAX => unsafe {
+            tell(homenode_core::drain_cpu(cpu, how), objects)
+        },
         _ => {
             errno::set(libc::EINVAL);
             -1

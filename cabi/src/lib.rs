@@ -22,7 +22,7 @@ pub mod vfork;
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
-    homenode_core::die_of_panic(info)
+    homenode_core::seam::die_of_panic(info)
 }
 
 /// Debug builds of core refer to it; nothing here unwinds.

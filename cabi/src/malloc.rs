@@ -15,7 +15,7 @@ pub extern "C" fn malloc(size: usize) -> *mut c_void {
 
 #[cold]
 extern "C" fn malloc_missed(size: usize) -> *mut c_void {
-    errno::or_no_memory(homenode_core::slow_alloc(size))
+    errno::or_no_memory(homenode_core::seam::slow_alloc(size))
 }
 
 /// Takes a block back; null does nothing.
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
 #[cold]
 pub(crate) unsafe extern "C" fn free_missed(block: *mut c_void) {
     // SAFETY: the caller's contract.
-    if !unsafe { homenode_core::free_if_ours(block.cast()) } && !block.is_null() {
+    if !unsafe { homenode_core::seam::free_if_ours(block.cast()) } && !block.is_null() {
         // SAFETY: the caller's contract, and the block is not ours.
         unsafe { next::free(block) };
     }
@@ -46,22 +46,10 @@ pub(crate) unsafe extern "C" fn free_missed(block: *mut c_void) {
 ///
 /// # Safety
 /// As [`free`].
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cfree(block: *mut c_void) {
-    // SAFETY: the caller's contract.
-    unsafe { homenode_core_free(block) };
-}
-
-/// Our own free, not the one that another library may put before it.
-///
-/// # Safety
-/// As [`free`].
-pub(crate) unsafe fn homenode_core_free(block: *mut c_void) {
-    // SAFETY: the caller's contract.
-    if !unsafe { homenode_core::free_if_ours(block.cast()) } && !block.is_null() {
-        // SAFETY: the caller's contract, and the block is not ours.
-        unsafe { next::free(block) };
-    }
+    homenode_core::__free_hit!(free_missed)
 }
 
 /// Hands out `count` times `size` zeroed bytes.
@@ -79,6 +67,12 @@ pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 /// C's contract of realloc.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: the caller's contract.
+    unsafe { resize(block, size) }
+}
+
+/// [`realloc`], not the one that another library may put before it.
+unsafe fn resize(block: *mut c_void, size: usize) -> *mut c_void {
     if block.is_null() {
         return errno::or_no_memory(homenode_core::alloc(size));
     }
@@ -104,7 +98,7 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
 pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, size: usize) -> *mut c_void {
     match count.checked_mul(size) {
         // SAFETY: the caller's contract.
-        Some(bytes) => unsafe { realloc(block, bytes) },
+        Some(bytes) => unsafe { resize(block, bytes) },
         None => errno::fail(libc::ENOMEM),
     }
 }

@@ -21,16 +21,9 @@ static NEW_ARRAY: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static NEW_ALIGNED: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static NEW_ARRAY_ALIGNED: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 
-core::arch::global_asm!(".weak dlsym");
-
 /// libc's `dlsym`; none in a static program without it.
 fn dlsym() -> Option<unsafe extern "C" fn(*mut c_void, *const i8) -> *mut c_void> {
-    let address: usize;
-    // SAFETY: reads a GOT entry; a weak symbol that nobody defines is null there.
-    unsafe {
-        core::arch::asm!("mov {}, qword ptr [rip + dlsym@GOTPCREL]", out(reg) address,
-                         options(nostack, readonly, preserves_flags));
-    }
+    let address = homenode_core::__weak_symbol!("dlsym");
     // SAFETY: libc defines the symbol as a function of this type; null becomes None.
     unsafe { core::mem::transmute(address) }
 }
@@ -73,7 +66,7 @@ pub(crate) unsafe fn free(block: *mut c_void) {
     match FREE.get() {
         // The dynamic linker's own blocks, from before there was an allocator: they stay.
         UNKNOWN => {}
-        NONE => homenode_core::die_of_stranger(block.cast()),
+        NONE => homenode_core::seam::die_of_stranger(block.cast()),
         address => {
             // SAFETY: `start` found a function of this type.
             let free: unsafe extern "C" fn(*mut c_void) = unsafe { core::mem::transmute(address) };
@@ -89,7 +82,7 @@ pub(crate) unsafe fn free(block: *mut c_void) {
 /// It is the next allocator's.
 pub(crate) unsafe fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
     match REALLOC.get() {
-        UNKNOWN | NONE => homenode_core::die_of_stranger(block.cast()),
+        UNKNOWN | NONE => homenode_core::seam::die_of_stranger(block.cast()),
         address => {
             // SAFETY: `start` found a function of this type.
             let realloc: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void =

@@ -69,11 +69,14 @@ pub(crate) static SHAPES: [Shape; CLASSES] = {
     shapes
 };
 
+/// What the assembler subtracts after it has used `log - 3` for `log`.
+pub const GEOMETRIC_BIAS: usize = 30;
+
 /// The class of sizes over [`LINEAR_MAX`], without a table: eight steps between powers of two.
 const fn geometric(size: usize) -> usize {
     let below = size - 1;
     let log = below.ilog2() as usize;
-    8 * log + (below >> (log - 3)) - 54
+    8 * (log - 3) + (below >> (log - 3)) - GEOMETRIC_BIAS
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a class is below 114")]

@@ -39,11 +39,13 @@ pub(crate) const SLAB_CLASS_BYTES: usize = 256 << 10;
 pub(crate) const SLAB_OBJECTS_MIN: usize = 2;
 /// Objects of one other node that a CPU's slab holds before they go home.
 pub(crate) const REMOTE_OBJECTS: usize = 64;
+/// Larger objects of another node go home at once: a CPU holds back 2 MiB of a node at most.
+pub(crate) const REMOTE_BYTES_EACH: usize = 32 << 10;
 
-/// Nodes that the allocator tells apart; more share stacks and slices round robin.
+/// Nodes that the allocator tells apart; CPUs of further ones are served by the first.
 pub(crate) const NODES_MAX: usize = 64;
 /// CPUs that the table of slabs can hold: the kernel's largest `NR_CPUS`.
-pub(crate) const CPUS_MAX: usize = 8192;
+pub const CPUS_MAX: usize = 8192;
 /// Rounds a waiter spins before it sleeps, each twice as long as the one before: 127 pauses in all,
 /// a few microseconds, the length of several slow paths.  None under loom, so that the model checker
 /// sees the sleep.

@@ -122,7 +122,7 @@ fn prepare_and<T>(take: impl Fn() -> Option<T>) -> Option<T> {
         return None;
     }
     take().or_else(|| {
-        percpu::drain_all(percpu::How::Auto);
+        percpu::reclaim();
         trim_spans();
         take()
     })
@@ -136,6 +136,10 @@ fn alloc_large(size: usize, align: usize) -> (*mut u8, bool) {
     }
     let Some(_busy) = Busy::enter() else { return (alloc_in_handler(size, align), false) };
     let nodes = topo::nodes();
+    if prepare() && size > region::geometry().bytes {
+        // No slice is that long: nothing that could be given back would help.
+        return (core::ptr::null_mut(), false);
+    }
     let block = prepare_and(|| {
         let near = topo::here().get();
         (0..nodes).find_map(|step| large::take(NodeIndex::new((near + step) % nodes), size, align).ok())
@@ -168,9 +172,8 @@ fn free_here(place: &Place) {
         State::LargeFirst if place.starts_compound() => large::give(place),
         State::LargeFirst | State::LargeRest => not_a_start(address),
         State::Emergency => emergency::give(place),
-        // A compound of its own that went back, or runs without a span.
-        State::Unused => misuse(Fault::DoubleFree, address),
-        State::Runs => misuse(Fault::NeverAllocated, address),
+        // A compound of its own that went back, or runs that did.
+        State::Unused | State::Runs => misuse(Fault::DoubleFree, address),
     }
 }
 
@@ -253,8 +256,7 @@ fn block_bytes(place: &Place) -> usize {
     match place.slice.head(place.compound()).state() {
         State::LargeFirst if place.starts_compound() => large::usable(place),
         State::Emergency => emergency::usable(place),
-        State::Unused => misuse(Fault::DoubleFree, address),
-        State::Runs => misuse(Fault::NeverAllocated, address),
+        State::Unused | State::Runs => misuse(Fault::DoubleFree, address),
         State::LargeFirst | State::LargeRest => not_a_start(address),
     }
 }

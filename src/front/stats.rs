@@ -67,7 +67,7 @@ impl Census {
     /// Bytes of address space in use, and bytes that are free but still resident: in whole compounds.
     #[must_use]
     pub const fn bytes(&self) -> [u64; 2] {
-        let used = self.compounds - self.compounds_free;
+        let used = self.compounds.saturating_sub(self.compounds_free);
         [used * COMPOUND_BYTES as u64, self.compounds_resident * COMPOUND_BYTES as u64]
     }
 
@@ -136,6 +136,8 @@ pub fn print_stats(fd: i32) -> bool {
 /// Writes the numbers as JSON into `buffer`, as much as fits; how many bytes they need.
 #[must_use]
 pub fn stats_json(buffer: &mut [u8]) -> usize {
+    // The numbers of an allocator that cannot start are zeros.
+    start::ensure();
     let mut text = Text::new(buffer);
     // A buffer takes everything, and counts what does not fit.
     let _ = write_json(&mut text);

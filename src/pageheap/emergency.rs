@@ -8,7 +8,6 @@
 
 use super::bump::{BLOCKS_MAX, Bump, Full};
 use super::large;
-use super::runs::retire;
 use crate::base::config::COMPOUND_BYTES;
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::stack::Stack;
@@ -99,14 +98,14 @@ fn keep_or_retire(slice: &Slice, id: CompoundId) {
     let start = slice.base() + id.offset();
     // Release: see `spare_or_fresh`.
     if SPARE.compare_exchange(0, start, Ordering::Release, Ordering::Relaxed).is_err() {
-        retire(slice, id);
+        slice.put(id, 1);
     }
 }
 
 /// Gives back the compound that is kept for the handlers.
 pub(crate) fn trim() {
     if let Some(place) = region::locate(SPARE.swap(0, Ordering::Acquire)) {
-        retire(place.slice, place.compound());
+        place.slice.put(place.compound(), 1);
     }
 }
 

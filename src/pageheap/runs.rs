@@ -73,11 +73,6 @@ pub(crate) fn give_runs(node: NodeIndex, back: RunsBack) {
     slice.put(back.compound, 1);
 }
 
-/// Retires a compound whose last use just ended outside the page heap's lists.
-pub(crate) fn retire(slice: &Slice, id: CompoundId) {
-    slice.put(id, 1);
-}
-
 fn run_number(id: CompoundId, run: u32) -> usize {
     id.0 as usize * RUNS_PER_COMPOUND + run as usize
 }

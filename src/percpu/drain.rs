@@ -17,7 +17,7 @@ use crate::base::sync::Ordering;
 use crate::slab::Homecoming;
 use crate::sys::arch::{REMOTE_STACK, STACKS};
 use crate::sys::cpu::{Tasks, tasks_on};
-use crate::sys::rseq;
+use crate::sys::{process, rseq};
 use crate::transfer;
 
 /// How a drain makes sure that nobody uses the CPU's objects.
@@ -26,7 +26,8 @@ pub enum How {
     /// The caller's own CPU without any proof needed; others by fence where the kernel offers it,
     /// quietly where not.
     Auto,
-    /// By `membarrier`: always at once, interrupts a CPU that runs this process.
+    /// By `membarrier`: at once, interrupts a CPU that runs this process.  Pending only where the
+    /// kernel refuses the fence or memory for an empty slab, or in a signal handler.
     Fence,
     /// Without an interrupt; may be pending.
     Quiet,
@@ -46,20 +47,52 @@ const ROUNDS: u32 = 4;
 
 /// Drains one CPU.  A CPU without a slab, or beyond the table, has nothing to drain.
 pub(crate) fn drain_cpu(cpu: CpuId, how: How) -> Drained {
-    let Some(record) = record(cpu) else { return Drained::Objects(0) };
-    let here = rseq::current_cpu() == Some(cpu);
-    let proof = || match how {
-        // Broken on purpose, for the test that shows that the stress test sees it.
-        _ if cfg!(mutant = "fence") => true,
+    let prove = |cpu| match how {
         How::Fence => rseq::fence_cpu(cpu).is_ok(),
         How::Quiet => quiet_proof(cpu),
         How::Auto => (rseq::can_fence() && rseq::fence_cpu(cpu).is_ok()) || quiet_proof(cpu),
     };
+    drain_proved(cpu, prove, |objects| objects.sort_unstable())
+}
+
+/// Drains every CPU that the table has; pending if any is.
+pub(crate) fn drain_all(how: How) -> Drained {
+    cpus().fold(Drained::Objects(0), |sum, cpu| match (sum, drain_cpu(cpu, how)) {
+        (Drained::Objects(sum), Drained::Objects(more)) => Drained::Objects(sum + more),
+        _ => Drained::Pending,
+    })
+}
+
+/// Brings home what can be had at once, for a request that found no memory: on little stack, so
+/// without the quiet proof's buffers and without sorting.
+pub(crate) fn reclaim() {
+    for cpu in cpus() {
+        drain_proved(cpu, |cpu| rseq::can_fence() && rseq::fence_cpu(cpu).is_ok(), |_| ());
+    }
+}
+
+fn cpus() -> impl Iterator<Item = CpuId> {
+    (0..count()).filter_map(|cpu| u32::try_from(cpu).ok().map(CpuId))
+}
+
+fn quiet_proof(cpu: CpuId) -> bool {
+    (0..ROUNDS).any(|_| tasks_on(cpu) == Tasks::Away)
+}
+
+fn drain_proved(cpu: CpuId, prove: impl Fn(CpuId) -> bool, tidy: impl Fn(&mut [usize])) -> Drained {
+    let Some(record) = record(cpu).filter(|record| record.phase() != Phase::Absent) else {
+        return Drained::Objects(0);
+    };
+    if process::is_vfork_child() {
+        // Its own CPU number is stale, and /proc shows it no task but itself.
+        return Drained::Pending;
+    }
+    let here = rseq::current_cpu() == Some(cpu);
     let _held = record.enter(cpu);
     let mut objects = 0;
     if record.phase() == Phase::Answered {
         // An earlier drain's slab; what the CPU has cached since is in another one.
-        objects += record.collect(cpu).map_or(0, |slab| empty(record, slab));
+        objects += record.collect(cpu).map_or(0, |slab| empty(record, slab, &tidy));
     }
     let slab = match record.phase() {
         Phase::Absent => return Drained::Objects(objects),
@@ -68,30 +101,19 @@ pub(crate) fn drain_cpu(cpu: CpuId, how: How) -> Drained {
             if phase == Phase::Live && !record.ask(cpu) {
                 return Drained::Pending;
             }
+            // Broken on purpose, for the test that shows that the stress test sees it.
+            let proved = cfg!(mutant = "fence") || prove(cpu);
             // The CPU may answer only while the lock is free; a proof of our own needs no answer.
-            if proof() { record.collect(cpu) } else { None }
+            if proved { record.collect(cpu) } else { None }
         }
     };
     let Some(slab) = slab else { return Drained::Pending };
-    Drained::Objects(objects + empty(record, slab))
-}
-
-fn quiet_proof(cpu: CpuId) -> bool {
-    (0..ROUNDS).any(|_| tasks_on(cpu) == Tasks::Away)
-}
-
-/// Drains every CPU that the table has; pending if any is.
-pub(crate) fn drain_all(how: How) -> Drained {
-    let cpus = (0..count()).filter_map(|cpu| u32::try_from(cpu).ok().map(CpuId));
-    cpus.fold(Drained::Objects(0), |sum, cpu| match (sum, drain_cpu(cpu, how)) {
-        (Drained::Objects(sum), Drained::Objects(more)) => Drained::Objects(sum + more),
-        _ => Drained::Pending,
-    })
+    Drained::Objects(objects + empty(record, slab, &tidy))
 }
 
 /// Sends a slab's objects to the layers below, and keeps it for the next flip; how many there were.
 #[expect(unsafe_code, reason = "the slab is ours alone")]
-fn empty(record: &Cpu, slab: Slab) -> u64 {
+fn empty(record: &Cpu, slab: Slab, tidy: &impl Fn(&mut [usize])) -> u64 {
     let mut back = Homecoming::default();
     let mut objects = 0;
     for stack in 0..STACKS {
@@ -103,6 +125,8 @@ fn empty(record: &Cpu, slab: Slab) -> u64 {
         } else if let Some(class) = u8::try_from(stack).ok().and_then(Class::from_byte)
             && !words.is_empty()
         {
+            // By address: runs of one compound come home together.
+            tidy(words);
             transfer::give(record.node(), class, words, &mut back);
         }
     }

@@ -13,10 +13,10 @@ mod tests;
 
 pub(crate) use cpus::{census, start};
 pub use drain::{Drained, How};
-pub(crate) use drain::{drain_all, drain_cpu};
+pub(crate) use drain::{drain_all, drain_cpu, reclaim};
 
 use crate::base::classes::Class;
-use crate::base::config::BATCH_MAX;
+use crate::base::config::{BATCH_MAX, REMOTE_BYTES_EACH};
 use crate::base::ids::NodeIndex;
 use crate::region::Exhausted;
 use crate::slab::Homecoming;
@@ -69,6 +69,10 @@ pub(crate) fn free(object: usize, home: NodeIndex, class: Class) {
         return;
     };
     let local = home == seat.node;
+    if !local && class.shape().size as usize > REMOTE_BYTES_EACH {
+        transfer::give(home, class, &[object], &mut back);
+        return;
+    }
     let stack = if local { class.index() } else { REMOTE_STACK + home.get() };
     if rseq::push(seat.cpu, stack, &[object]) == 1 {
         return;

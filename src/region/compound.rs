@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! byte 0   refcount    32  runs handed out, plus pins
-//! byte 4   state       16  see State
+//! byte 4   state       16  low byte: see State.  To come: bit 8, some run is sampled or guarded;
+//!                          bit 9, some run is pinned; bit 10, was ever pinned (read before it is set)
 //! byte 6   owner       16  heap that the compound belongs to; 0 is the process's own
 //! byte 8   run map     64  bit r: run r is handed out
 //! byte 16  starts      64  bit r: a span starts at run r
-//! byte 24  backed      64  bit r: run r may be touched; all ones where commits go by compounds
-//! byte 32  special     64  bit r: run r is sampled, guarded or pinned: its class byte is 0
+//! byte 24  backed      64  bit r: run r may be touched; all ones while commits go by compounds
+//! byte 32  special     64  bit r: run r is sampled, guarded or pinned: its class byte is 0, and its
+//!                          span's record says which
 //! byte 40  large       64  bytes of a large block (first compound); offset of its first (others)
 //! byte 48  next, prev  32+32  list of the page heap, by compound number; 0 is none
 //! byte 56  group       32  number of the 1 GiB group whose count this compound joins, plus 1; 0 is none

@@ -6,7 +6,7 @@
 //! | 1 a run     | 1 a run          | see Bank       | 576 B a run  |      | 2 MiB each        |
 //! ```
 //! All parts are readable from the start (a wild pointer never faults) and writable from the first
-//! compound's entry up to the frontier's.
+//! compound's entry up to the frontier's; heap class bytes only once there are Heaps.
 
 use crate::base::config::{
     COMPOUND_BYTES, ROOM_BYTES_MIN, ROOM_FRACTION, RUN_BYTES, RUNS_PER_COMPOUND, SPAN_RECORD_BYTES,

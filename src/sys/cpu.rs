@@ -147,10 +147,13 @@ fn is_away(task: &[u8], cpu: CpuId) -> bool {
     }
 }
 
+/// A section makes no system call, so a task that sleeps by one is in none.  State D is no proof: a
+/// page fault inside a section can be about to wait, and find that it need not.
+///
 /// True when a task's stat line says that it sleeps or was last on another CPU.
 pub(crate) fn stat_is_away(stat: &[u8], cpu: CpuId) -> bool {
     let Some(mut fields) = fields(stat) else { return false };
-    let asleep = fields.next().is_some_and(|state| matches!(state, b"S" | b"D" | b"T" | b"t" | b"Z" | b"X"));
+    let asleep = fields.next().is_some_and(|state| matches!(state, b"S" | b"T" | b"t" | b"Z" | b"X"));
     let last = fields.nth(35).and_then(number);
     asleep || last.is_some_and(|last| last != u64::from(cpu.0))
 }

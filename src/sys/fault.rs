@@ -1,7 +1,9 @@
 //! Fault injection, counters of system calls refused, and the counter of maps.
 //!
-//! Every system call of the allocator passes [`admit`]: a test can make the n-th call of a kind
-//! fail, and what the kernel refuses is counted by kind.
+//! Every system call of the allocator that the kernel can refuse passes [`admit`], so a test can make
+//! the n-th call of a kind fail, and what the kernel refuses is counted by kind.  Not here: close, which
+//! cannot be refused, write, whose result the caller of the statistics gets, and vfork, whose errno the
+//! program gets.
 
 use crate::base::sync::{AtomicU32, Ordering};
 
@@ -51,7 +53,8 @@ static REFUSED: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
 /// Calls still let through before one is failed, by kind; 0 means: never fail.
 static FUSES: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
 
-/// Maps that our calls have split off so far, at most: each can add one to the kernel's count.
+/// Calls so far that can split a map: each adds two maps at most, and usually none, since neighbours
+/// that are alike are merged.
 static SPLITS: AtomicU32 = AtomicU32::new(0);
 
 /// True when the call may go to the kernel; false when a test wants it to fail.
@@ -86,7 +89,7 @@ pub(crate) fn note_split() {
     SPLITS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Maps split off so far, at most.
+/// Calls so far that can split a map.
 pub(crate) fn splits() -> u32 {
     SPLITS.load(Ordering::Relaxed)
 }

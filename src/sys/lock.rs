@@ -157,8 +157,9 @@ fn identity() -> u64 {
 /// True when the holder is gone: it did not live through a fork, or was a vfork child that was killed.
 fn is_orphaned(word: u64) -> bool {
     let owner = word & OWNER_MASK;
-    if word & VFORK_CHILD != 0 && !process::is_vfork_child() {
-        // The thread that called vfork runs again only when its child is gone.
+    if word & VFORK_CHILD != 0 {
+        // The thread that called vfork runs again only when its child is gone; and a thread's next
+        // child comes after the one before.
         return process::vforks() == 0 || owner == thread_pointer() as u64 & OWNER_MASK;
     }
     let generation = word >> GENERATION_SHIFT;

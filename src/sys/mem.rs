@@ -85,6 +85,9 @@ pub(crate) fn wipe_on_fork(address: usize, bytes: usize) -> Result<(), Errno> {
 }
 
 fn advise(address: usize, bytes: usize, advice: i32) -> Result<(), Errno> {
+    if advice != libc::MADV_DONTNEED {
+        note_split();
+    }
     // SAFETY: the range is this crate's own, and the caller has given up its contents where the
     // advice drops them.
     unsafe { call(Call::Madvise, libc::SYS_madvise, [address, bytes, protection(advice), 0, 0, 0]) }.map(|_| ())

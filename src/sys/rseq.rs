@@ -159,7 +159,7 @@ pub(crate) fn can_fence() -> bool {
 }
 
 /// Ends the critical section that `cpu` may be in: it starts again and sees all that was stored
-/// before.  Kernel: membarrier(2), `MEMBARRIER_CMD_FLAG_CPU`, 5.10; before that, all CPUs.
+/// before.  Kernel: membarrier(2), `MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ`, 5.10.
 pub(crate) fn fence_cpu(cpu: CpuId) -> Result<(), Errno> {
     const PRIVATE_EXPEDITED_RSEQ: usize = 1 << 7;
     const FLAG_CPU: usize = 1;
@@ -171,9 +171,6 @@ pub(crate) fn fence_cpu(cpu: CpuId) -> Result<(), Errno> {
     if result == Err(Errno::PERM) {
         register_fence();
         result = fence(FLAG_CPU);
-    }
-    if result == Err(Errno(libc::EINVAL)) {
-        result = fence(0);
     }
     if result.is_err() {
         // A sandbox was entered since: not asked again.

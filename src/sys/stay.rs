@@ -7,10 +7,6 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-use super::arch::weak_symbol;
-
-core::arch::global_asm!(".weak dladdr", ".weak dlopen");
-
 type Dladdr = unsafe extern "C" fn(*const c_void, *mut libc::Dl_info) -> c_int;
 type Dlopen = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
 
@@ -22,7 +18,7 @@ extern "C" fn stay() {
         dli_sname: core::ptr::null(),
         dli_saddr: core::ptr::null_mut(),
     };
-    let (dladdr, dlopen) = (weak_symbol!("dladdr"), weak_symbol!("dlopen"));
+    let (dladdr, dlopen) = (crate::__weak_symbol!("dladdr"), crate::__weak_symbol!("dlopen"));
     if dladdr == 0 || dlopen == 0 {
         return;
     }

@@ -1,7 +1,7 @@
 //! transfer: batches between the CPUs' slabs and the spans, and objects on their way home.
 //!
-//! Today a batch goes straight to its pool; the interface is that of rings of whole batches, per
-//! node, last-level cache and class, which take its place without a change above or below.
+//! A batch goes straight to its pool.  Rings of whole batches, per node, last-level cache and class,
+//! are to come between: `take` and `give` are their interface.
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
 //! The arch seam: what a processor must offer, and the words its sections share.
 //!
-//! An architecture is one file with: `RSEQ_SIGNATURE`, `thread_pointer`, `thread_block`,
-//! `thread_block_offset`, `libc_rseq`, `environ`, `weak_symbol`, `cpu_id_at`, `syscall`, the sections `push_many`,
-//! `pop_many`, `flip_own`, and the macros `__alloc_hit`, `__class_hit`, `__free_hit`.
+//! An architecture is one folder with: `RSEQ_SIGNATURE`, `thread_pointer`, `thread_block`,
+//! `thread_block_offset`, `libc_rseq`, `environ`,  `cpu_id_at`, `syscall`, the sections `push_many`,
+//! `pop_many`, `flip_own`, and the macros `__alloc_hit`, `__class_hit`, `__free_hit`, `__throwing_new`,
+//! `__vfork`, `__weak_symbol`.
 //!
 //! The slab as the sections see it (one per CPU, built by the percpu layer):
 //! ```text
@@ -26,8 +27,6 @@ use crate::base::sync::{AtomicU32, AtomicUsize};
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
-#[cfg(all(target_arch = "x86_64", feature = "stay-loaded"))]
-pub(crate) use x86_64::weak_symbol;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::{
     RSEQ_SIGNATURE, cpu_id_at, environ, flip_own, libc_rseq, pop_many, push_many, syscall, thread_block,
@@ -49,6 +48,11 @@ pub const SLAB_RUNS_OFFSET: usize = SLAB_BASE_OFFSET + 8;
 pub(crate) const RSEQ_CPU_ID: usize = 4;
 /// Bytes of an rseq area as first registered by Linux 4.18; every kernel takes this length.
 pub(crate) const RSEQ_BYTES: usize = 32;
+
+/// Number of fork(2).
+pub const SYS_FORK: i64 = libc::SYS_fork;
+/// Number of vfork(2).
+pub const SYS_VFORK: i64 = libc::SYS_vfork;
 
 /// The words that every section reads; zero until the allocator is ready.
 #[repr(C, align(64))]

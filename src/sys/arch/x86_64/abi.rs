@@ -1,0 +1,101 @@
+//! What C and C++ need in assembler, as bodies of naked functions of the C ABI's package.
+
+/// Calls `$target` from a naked function, keeping rdi and rsi.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __keeping_arguments {
+    ($target:literal) => {
+        concat!(
+            "push rdi\n.cfi_adjust_cfa_offset 8\npush rsi\n.cfi_adjust_cfa_offset 8\n",
+            "sub rsp, 8\n.cfi_adjust_cfa_offset 8\n",
+            "call ",
+            $target,
+            "\nadd rsp, 8\n.cfi_adjust_cfa_offset -8\n",
+            "pop rsi\n.cfi_adjust_cfa_offset -8\npop rdi\n.cfi_adjust_cfa_offset -8\n",
+        )
+    };
+}
+
+/// A throwing new after its hit path missed: rdi is the size, rsi the alignment if there is one.
+/// Where no other library has a new (a static program: ours is the only one), the loop of the C++
+/// standard is run here: the `new_handler`, again and again, or else `bad_alloc`, made of those parts
+/// of libstdc++ that any program which can catch it has.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __throwing_new {
+    ($slow:path, $next:path) => {
+        core::arch::naked_asm!(
+            concat!(
+                ".weak _ZSt15get_new_handlerv, __cxa_allocate_exception, __cxa_throw\n",
+                ".weak _ZTVSt9bad_alloc, _ZTISt9bad_alloc, _ZNSt9bad_allocD1Ev\n",
+                ".cfi_startproc\n66:\n",
+                $crate::__keeping_arguments!("{slow}"),
+                "test rax, rax\njz 22f\nret\n22:\n",
+                $crate::__keeping_arguments!("{next}"),
+                "test rax, rax\njz 33f\njmp rax\n",
+                "33: mov rax, qword ptr [rip + _ZSt15get_new_handlerv@GOTPCREL]\ntest rax, rax\njz 44f\n",
+                $crate::__keeping_arguments!("rax"),
+                "test rax, rax\njz 44f\n",
+                $crate::__keeping_arguments!("rax"),
+                "jmp 66b\n",
+                "44: mov rax, qword ptr [rip + _ZTISt9bad_alloc@GOTPCREL]\ntest rax, rax\njz 55f\n",
+                // throw std::bad_alloc(): an object that is its vtable pointer (Itanium C++ ABI, 2.4.2).
+                "mov edi, 8\n",
+                $crate::__keeping_arguments!("qword ptr [rip + __cxa_allocate_exception@GOTPCREL]"),
+                "mov rcx, qword ptr [rip + _ZTVSt9bad_alloc@GOTPCREL]\nadd rcx, 16\nmov qword ptr [rax], rcx\n",
+                "mov rdi, rax\nmov rsi, qword ptr [rip + _ZTISt9bad_alloc@GOTPCREL]\n",
+                "mov rdx, qword ptr [rip + _ZNSt9bad_allocD1Ev@GOTPCREL]\n",
+                "jmp qword ptr [rip + __cxa_throw@GOTPCREL]\n",
+                "55: jmp {none}\n.cfi_endproc",
+            ),
+            slow = sym $slow,
+            next = sym $next,
+            none = sym $crate::seam::die_of_no_new,
+        )
+    };
+}
+
+/// Body of a naked `vfork`: `$fail` gets the errno.  The return address is kept in a register, which
+/// each of the two processes has for itself, since the child's calls overwrite the parent's stack.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __vfork {
+    ($fail:path) => {
+        core::arch::naked_asm!(
+            "sub rsp, 8",
+            "call {begin}",
+            "add rsp, 8",
+            "test al, al",
+            "mov eax, {vfork}",
+            "mov ecx, {fork}",
+            "cmovz eax, ecx",
+            "pop rdi",
+            "mov esi, eax",
+            "syscall",
+            "push rdi",
+            "test eax, eax",
+            "jz 22f",
+            // The parent, or an error.
+            "cmp esi, {vfork}",
+            "jne 33f",
+            "push rax",
+            "call {end}",
+            "pop rax",
+            "33: test eax, eax",
+            "js 44f",
+            "22: ret",
+            "44: neg eax",
+            "push rax",
+            "mov edi, eax",
+            "call {error}",
+            "pop rcx",
+            "mov eax, -1",
+            "ret",
+            begin = sym $crate::seam::vfork_begin,
+            end = sym $crate::seam::vfork_end,
+            error = sym $fail,
+            vfork = const $crate::seam::SYS_VFORK,
+            fork = const $crate::seam::SYS_FORK,
+        )
+    };
+}

@@ -1,0 +1,106 @@
+//! The hit paths, as bodies of naked functions.
+//!
+//! A critical section announces itself by storing its descriptor in the thread's rseq area, reads
+//! the CPU it runs on, and ends in one store.  When the kernel preempts it, moves it or delivers a
+//! signal before that store, the thread resumes at the abort handler, which starts it again: so
+//! nothing of a section is seen but its last store (rseq(2); tcmalloc, docs/rseq.md).
+//!
+//! Every section finds its slab the same way: `HOT.table[cpu_id]`.  Unregistered threads read
+//! `cpu_id` -1 or -2 there, where the table holds the slab that always misses.
+
+/// Opens a critical section: its descriptor, its abort handler, and the store that announces it.
+/// The restart label is 22; rdx holds the rseq offset, and zero there leaves for label 99.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __section_open {
+    () => {
+        ".pushsection __rseq_cs,\"aw\",@progbits\n.balign 32\n77: .long 0, 0\n.quad 33f, 55f - 33f, 44f\n.popsection\n\
+         .pushsection .text.unlikely,\"ax\",@progbits\n.byte 0x0f, 0xb9, 0x3d\n.long 0x53053053\n44: jmp 22f\n.popsection\n\
+         22: mov rdx, qword ptr [rip + {hot} + 8]\ntest rdx, rdx\njz 99f\nlea rcx, [rip + 77b]\n\
+         mov qword ptr fs:[rdx + 8], rcx\n33: movsxd rcx, dword ptr fs:[rdx + 4]\n\
+         mov rdx, qword ptr [rip + {hot}]\nmov rcx, qword ptr [rdx + rcx*8]\n"
+    };
+}
+
+/// Pops the top object of class rsi from slab rcx into rax and returns; 99 when there is none.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __section_pop {
+    () => {
+        "lea r8, [rcx + rsi*8]\nmov rdx, qword ptr [r8]\nmov rax, qword ptr [rdx - 8]\ntest rax, rax\njz 99f\n\
+         sub rdx, 8\nmov qword ptr [r8], rdx\n55: ret\n"
+    };
+}
+
+/// Body of a naked `fn(size) -> object`: the hit path of malloc.  A miss tail-jumps to `$slow`
+/// with the size still in rdi.
+///
+/// Budget: no atomic read-modify-write, no lock, no system call, no call.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __alloc_hit {
+    ($slow:path) => {
+        core::arch::naked_asm!(
+            concat!(
+                "cmp rdi, {table_max}\nja 66f\nlea esi, [rdi + 7]\nshr esi, 3\nlea rax, [rip + {table}]\n\
+                 movzx esi, byte ptr [rax + rsi]\n",
+                $crate::__section_open!(),
+                $crate::__section_pop!(),
+                "66: cmp rdi, {class_max}\nja 99f\nlea eax, [rdi - 1]\nbsr ecx, eax\nsub ecx, 3\nshr eax, cl\n\
+                 lea esi, [rax + rcx*8 - {bias}]\njmp 22b\n99: jmp {slow}\n.p2align 6",
+            ),
+            hot = sym $crate::seam::HOT,
+            table = sym $crate::seam::TABLE,
+            table_max = const $crate::seam::TABLE_MAX,
+            class_max = const $crate::seam::CLASS_BYTES_MAX,
+            bias = const $crate::seam::GEOMETRIC_BIAS,
+            slow = sym $slow,
+        )
+    };
+}
+
+/// Body of a naked `fn() -> object`: the hit path for one class, a constant.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __class_hit {
+    ($class:expr, $slow:path) => {
+        core::arch::naked_asm!(
+            concat!(
+                "mov esi, {class}\n",
+                $crate::__section_open!(),
+                $crate::__section_pop!(),
+                "99: jmp {slow}\n.p2align 6",
+            ),
+            hot = sym $crate::seam::HOT,
+            class = const $class,
+            slow = sym $slow,
+        )
+    };
+}
+
+/// Body of a naked `fn(object)`: the hit path of free.  A miss tail-jumps to `$slow` with the
+/// object still in rdi.  The look-up of the class byte starts from the slice of the CPU's own
+/// node, so its range check is the locality check.
+///
+/// Budget: no atomic read-modify-write, no lock, no system call, no call.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __free_hit {
+    ($slow:path) => {
+        core::arch::naked_asm!(
+            concat!(
+                $crate::__section_open!(),
+                "mov rax, qword ptr [rcx + {base}]\nmov rsi, rdi\nsub rsi, rax\nshr rsi, {run_shift}\n\
+                 cmp rsi, qword ptr [rcx + {runs}]\njae 99f\nmovzx esi, byte ptr [rax + rsi]\n\
+                 lea r8, [rcx + rsi*8]\nmov rdx, qword ptr [r8]\ncmp rdx, qword ptr [r8 + {limits}]\njae 99f\n\
+                 mov qword ptr [rdx], rdi\nadd rdx, 8\nmov qword ptr [r8], rdx\n55: ret\n99: jmp {slow}\n.p2align 6",
+            ),
+            hot = sym $crate::seam::HOT,
+            base = const $crate::seam::SLAB_BASE_OFFSET,
+            runs = const $crate::seam::SLAB_RUNS_OFFSET,
+            limits = const $crate::seam::SLAB_LIMITS_OFFSET,
+            run_shift = const $crate::seam::RUN_SHIFT,
+            slow = sym $slow,
+        )
+    };
+}
