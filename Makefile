@@ -5,7 +5,7 @@ SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-programs bench stress clean
-.PHONY: packages-ci lint unit loom miri counts programs-ci stress-short
+.PHONY: packages-ci lint unit loom miri counts mutants programs-ci stress-short
 
 help: ## list the targets
 	@echo 'usage: make TARGET'
@@ -56,6 +56,9 @@ miri: ## the pure parts under Miri, where it is installed
 
 counts: build ## the instructions of the hit paths, against benches/counts.txt
 	$(CARGO) run --profile checked --locked -p homenode-benches --bin counts -- --check
+
+mutants: ## a library without the proof that a drain needs: the stress notices
+	@scripts/mutants
 
 programs-ci: build ## CI's list of real programs, on fake nodes too
 	@tests/programs/run --fake ci

@@ -20,7 +20,8 @@ enum hn_drain {
 
 /* Sends the objects cached on a CPU (or on all) back to the heap, from any CPU.  Returns 0 when done,
  * with the number of objects in *objects unless that is null; 1 when a thread may still be using the
- * cache (HN_DRAIN_QUIET): call again later; -1 with errno EINVAL for an unknown argument. */
+ * cache (HN_DRAIN_QUIET), the kernel refuses the fence, or the caller is a child of vfork or a signal
+ * handler that interrupted malloc: call again later; -1 with errno EINVAL for an unknown argument. */
 int hn_drain_cpu(unsigned cpu, int how, size_t *objects);
 int hn_drain_all(int how, size_t *objects);
 
