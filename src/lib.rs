@@ -16,7 +16,12 @@
 #![no_std]
 #![cfg_attr(
     loom,
-    allow(dead_code, unused_imports, unreachable_pub, reason = "the model checker sees the lock-free protocols alone")
+    allow(
+        dead_code,
+        unused_imports,
+        unreachable_pub,
+        reason = "the model checker sees the lock-free protocols alone"
+    )
 )]
 
 #[cfg(loom)]
@@ -64,8 +69,8 @@ mod sys {
 
 #[cfg(not(loom))]
 pub use front::{
-    Census, HomeNode, alloc, alloc_aligned, alloc_zeroed, check, drain_all, drain_cpu, fail_call, free, print_stats,
-    realloc, stats_json, trim, usable_size,
+    Census, HomeNode, alloc, alloc_aligned, alloc_zeroed, check, drain_all, drain_cpu, fail_call,
+    free, print_stats, realloc, stats_json, trim, usable_size,
 };
 #[cfg(not(loom))]
 pub use percpu::{Drained, How};
@@ -77,7 +82,8 @@ pub mod seam {
     pub use crate::base::classes::{CLASS_BYTES_MAX, GEOMETRIC_BIAS, TABLE, TABLE_MAX};
     pub use crate::base::config::{CPUS_MAX, RUN_SHIFT};
     pub use crate::front::{
-        die_of_no_new, die_of_panic, die_of_stranger, free_if_ours, slow_alloc, vfork_begin, vfork_end,
+        die_of_no_new, die_of_panic, die_of_stranger, free_if_ours, slow_alloc, vfork_begin,
+        vfork_end,
     };
     pub use crate::sys::arch::{HOT, SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_RUNS_OFFSET};
     pub use crate::sys::arch::{SYS_FORK, SYS_VFORK};

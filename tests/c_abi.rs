@@ -141,6 +141,10 @@ fn the_header_stands_alone() {
             .arg(&header)
             .output()
             .unwrap_or_else(|error| panic!("{compiler}: {error}"));
-        assert!(output.status.success(), "{language:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{language:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }

@@ -64,7 +64,8 @@ fn one_after_another(test: &str, next: &AtomicUsize, last: &AtomicUsize, setting
 
 fn run(test: &str, after: usize, setting: Setting) -> Outcome {
     let program = std::env::current_exe().expect("a program has a path");
-    let run = Run::plain(&program).args(&[test, "--exact", "--nocapture", "--test-threads=1"]).limit(30);
+    let run =
+        Run::plain(&program).args(&[test, "--exact", "--nocapture", "--test-threads=1"]).limit(30);
     let run = run.env(FAILING, &after.to_string());
     setting.iter().fold(run, |run, (name, value)| run.env(name, value)).outcome()
 }
@@ -73,7 +74,8 @@ fn run(test: &str, after: usize, setting: Setting) -> Outcome {
 fn body(call: &str, after: u32) -> i32 {
     assert!(homenode::fail_call(call, after), "there is a call named {call}");
     // Once is enough: what was not refused by then is not refused any more.
-    let disarm = || assert!(homenode::fail_call(call, u32::MAX - 1), "there is a call named {call}");
+    let disarm =
+        || assert!(homenode::fail_call(call, u32::MAX - 1), "there is a call named {call}");
     if call == "futex" {
         crowd();
     }
@@ -132,7 +134,10 @@ fn refusals(call: &str) -> u64 {
     let text = std::str::from_utf8(&buffer[..length]).expect("text");
     let (_, refused) = text.split_once("\"refused\":").expect("refusals are counted");
     let (_, rest) = refused.split_once(&format!("\"{call}\":")).expect("the call is counted");
-    rest.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok()).expect("a number")
+    rest.split(|c: char| !c.is_ascii_digit())
+        .next()
+        .and_then(|digits| digits.parse().ok())
+        .expect("a number")
 }
 
 macro_rules! each_call_may_fail {

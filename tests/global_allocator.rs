@@ -58,7 +58,8 @@ fn maps_and_strings_survive_threads() {
     };
     let alone: Vec<_> = (1..=6).map(work).collect();
     let threads: Vec<_> = (1..=6).map(|seed| thread::spawn(move || work(seed))).collect();
-    let together: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
+    let together: Vec<_> =
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
     assert_eq!(alone, together);
 }
 
@@ -97,7 +98,8 @@ fn threads_that_exit_leave_nothing_behind() {
 
 #[test]
 fn children_are_spawned_amid_churn() {
-    let churn = thread::spawn(|| (0..200_000_usize).map(|n| vec![1_u8; n % 5000 + 1].len()).sum::<usize>());
+    let churn =
+        thread::spawn(|| (0..200_000_usize).map(|n| vec![1_u8; n % 5000 + 1].len()).sum::<usize>());
     for n in 0..40 {
         let output = Command::new("/bin/echo").arg(n.to_string()).output().expect("echo runs");
         assert!(output.status.success());

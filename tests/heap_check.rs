@@ -38,7 +38,8 @@ fn in_each_setting(test: &str, body: fn()) {
     }
     let program = std::env::current_exe().expect("a program has a path");
     for setting in SETTINGS {
-        let run = Run::plain(&program).args(&[test, "--exact", "--nocapture"]).env(BODY, test).limit(60);
+        let run =
+            Run::plain(&program).args(&[test, "--exact", "--nocapture"]).env(BODY, test).limit(60);
         let outcome = setting.iter().fold(run, |run, (name, value)| run.env(name, value)).outcome();
         assert!(outcome.passed(), "{test} in {setting:?}: {outcome:?}");
     }
@@ -87,7 +88,11 @@ fn child(seed: u64) -> Verdict {
     drain()?;
     homenode::trim();
     let left = objects_out()?;
-    if left == lost { Ok(()) } else { Err(format!("{lost} objects were lost by the fork, {left} are out at the end")) }
+    if left == lost {
+        Ok(())
+    } else {
+        Err(format!("{lost} objects were lost by the fork, {left} are out at the end"))
+    }
 }
 
 /// Forks; the child's verdict is its exit code.
@@ -142,11 +147,15 @@ fn fork_amid(rounds: u64) -> Verdict {
                 })
             })
             .collect();
-        let mut own = Model::new(99, Appetite { largest: 100 << 10, bytes: 1 << 20, blocks: 50, may_starve: false });
+        let mut own = Model::new(
+            99,
+            Appetite { largest: 100 << 10, bytes: 1 << 20, blocks: 50, may_starve: false },
+        );
         let forks = (0..rounds).try_for_each(|round| own.run(30).and_then(|()| forked(round + 1)));
         stop.store(true, Ordering::Relaxed);
-        let ends =
-            hammers.into_iter().try_for_each(|hammer| hammer.join().map_err(|_| "a thread panics".to_owned())?);
+        let ends = hammers
+            .into_iter()
+            .try_for_each(|hammer| hammer.join().map_err(|_| "a thread panics".to_owned())?);
         forks.and(ends).and_then(|()| own.finish())
     })?;
     is_empty()

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const BOTTOM_TO_TOP: &[&str] =
-    &["base", "sys", "topo", "policy", "region", "pageheap", "slab", "transfer", "percpu", "pin", "front"];
+const BOTTOM_TO_TOP: &[&str] = &[
+    "base", "sys", "topo", "policy", "region", "pageheap", "slab", "transfer", "percpu", "pin",
+    "front",
+];
 const ONLY_IN_SYS: &[&str] = &["libc::", "use libc", "asm!"];
 
 fn rank(layer: &str) -> Option<usize> {
@@ -19,7 +21,9 @@ fn code(text: &str) -> String {
 
 /// The names right after a path prefix: one word, or the first words of a brace group.
 fn first_names(rest: &str) -> Vec<&str> {
-    let word = |text: &'_ str| -> usize { text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len()) };
+    let word = |text: &'_ str| -> usize {
+        text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len())
+    };
     let Some(group) = rest.strip_prefix('{') else {
         return vec![&rest[..word(rest)]];
     };
@@ -105,7 +109,8 @@ fn no_module_names_a_layer_above_it() {
     for file in sources(&root) {
         let text = fs::read_to_string(&file).expect("a source file is text");
         let path = file.strip_prefix(&root).expect("the file lies below the source folder");
-        wrong.extend(faults(path, &text).iter().map(|fault| format!("{}: {fault}", path.display())));
+        wrong
+            .extend(faults(path, &text).iter().map(|fault| format!("{}: {fault}", path.display())));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::{
-    EVERY_SETTING, Run, Setting, archive, compile, compile_library, compile_with, scratch, shared_library, tool,
+    EVERY_SETTING, Run, Setting, archive, compile, compile_library, compile_with, scratch,
+    shared_library, tool,
 };
 
 const NOBODY: u32 = 65534;
@@ -53,7 +54,10 @@ fn three_copies_load_beside_a_preloaded_one() {
 fn a_close_after_use_is_safe() {
     let program = compile("a_close_after_use_is_safe.c", &[]);
     Run::plain(&program).args(&[shared_library()]).passes();
-    Run::plain(&program).args(&[shared_library()]).env("GLIBC_TUNABLES", "glibc.pthread.rseq=0").passes();
+    Run::plain(&program)
+        .args(&[shared_library()])
+        .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
+        .passes();
 }
 
 #[test]
@@ -83,7 +87,8 @@ fn an_auditor_linked_with_us_may_allocate() {
     let library = shared_library();
     let library = library.to_string_lossy();
     let folder = format!("-Wl,-rpath,{}", shared_library().parent().expect("a folder").display());
-    let auditor = compile("auditor.c", &["-shared", "-fPIC", "-Wl,--no-as-needed", &library, &folder]);
+    let auditor =
+        compile("auditor.c", &["-shared", "-fPIC", "-Wl,--no-as-needed", &library, &folder]);
     Run::plain(&program).env("LD_AUDIT", &auditor.to_string_lossy()).passes();
     for &setting in EVERY_SETTING {
         Run::on_homenode(&program, setting).env("LD_AUDIT", &auditor.to_string_lossy()).passes();
@@ -146,12 +151,17 @@ fn a_linked_program_runs() {
 /// Compiles a program against musl; none where that is not installed.
 fn compile_with_musl(source: &str, flags: &[&str]) -> Option<PathBuf> {
     Command::new("musl-gcc").arg("--version").output().ok()?;
-    Some(compile_with("musl-gcc", source, flags).unwrap_or_else(|errors| panic!("{source}: {errors}")))
+    Some(
+        compile_with("musl-gcc", source, flags)
+            .unwrap_or_else(|errors| panic!("{source}: {errors}")),
+    )
 }
 
 #[test]
 fn a_musl_program_runs_under_a_preload() {
-    for (source, arguments) in [("objects_do_not_overlap.c", &[][..]), ("threads_come_and_go.c", &["400"])] {
+    for (source, arguments) in
+        [("objects_do_not_overlap.c", &[][..]), ("threads_come_and_go.c", &["400"])]
+    {
         let Some(program) = compile_with_musl(source, &[]) else { return };
         for setting in [Setting::Default, Setting::FakeNodes, Setting::NoRseq] {
             Run::on_homenode(&program, setting).args(arguments).passes();

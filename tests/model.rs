@@ -27,7 +27,8 @@ fn in_each_setting(test: &str, body: fn()) {
     }
     let program = std::env::current_exe().expect("a program has a path");
     for setting in SETTINGS {
-        let run = Run::plain(&program).args(&[test, "--exact", "--nocapture"]).env(BODY, test).limit(60);
+        let run =
+            Run::plain(&program).args(&[test, "--exact", "--nocapture"]).env(BODY, test).limit(60);
         let outcome = setting.iter().fold(run, |run, (name, value)| run.env(name, value)).outcome();
         assert!(outcome.passed(), "{test} in {setting:?}: {outcome:?}");
     }
@@ -57,7 +58,8 @@ fn a_long_program_of_one_thread_keeps_its_blocks() {
 #[test]
 fn small_objects_alone_leave_nothing() {
     in_each_setting("small_objects_alone_leave_nothing", || {
-        let appetite = Appetite { largest: 4096, bytes: 32 << 20, blocks: 20_000, may_starve: false };
+        let appetite =
+            Appetite { largest: 4096, bytes: 32 << 20, blocks: 20_000, may_starve: false };
         let mut model = Model::new(77, appetite);
         for _ in 0..10 {
             holds(model.run(15_000));
@@ -70,7 +72,10 @@ fn small_objects_alone_leave_nothing() {
 
 /// One thread's part of a program of several: it runs, passes blocks on, and waits at quiet points.
 fn play(seed: u64, shared: &Stage) -> Verdict {
-    let mut model = Model::new(seed, Appetite { bytes: 24 << 20, blocks: 1500, largest: 6 << 20, may_starve: false });
+    let mut model = Model::new(
+        seed,
+        Appetite { bytes: 24 << 20, blocks: 1500, largest: 6 << 20, may_starve: false },
+    );
     let mut verdict = Ok(());
     for _ in 0..ROUNDS {
         // A fault is told at the end: the others wait at the barriers.
@@ -138,7 +143,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn blocks_that_cross_threads_stay_whole() {
     in_each_setting("blocks_that_cross_threads_stay_whole", || {
         let threads = 4;
-        let stage = Stage { meet: Barrier::new(threads), passed: Mutex::default(), held: Mutex::default() };
+        let stage =
+            Stage { meet: Barrier::new(threads), passed: Mutex::default(), held: Mutex::default() };
         thread::scope(|scope| {
             let players: Vec<_> = (1..=4)
                 .map(|seed| {
@@ -162,7 +168,8 @@ fn blocks_that_cross_threads_stay_whole() {
 #[test]
 fn threads_that_come_and_go_leave_nothing() {
     in_each_setting("threads_that_come_and_go_leave_nothing", || {
-        let appetite = Appetite { largest: 200 << 10, bytes: 8 << 20, blocks: 500, may_starve: false };
+        let appetite =
+            Appetite { largest: 200 << 10, bytes: 8 << 20, blocks: 500, may_starve: false };
         for generation in 0..10 {
             let threads: Vec<_> = (0..6)
                 .map(|number| {
@@ -204,8 +211,15 @@ fn an_alignment_that_cannot_be_had_is_refused() {
 fn a_request_beyond_the_address_space_gets_null() {
     in_each_setting("a_request_beyond_the_address_space_gets_null", || {
         let compound: usize = 2 << 20;
-        let counts = (0..44).map(|shift| 1_usize << shift).chain([u32::MAX as usize, (1 << 32) - 2, 1 << 32]);
-        for bytes in counts.map(|count| count.saturating_mul(compound)).chain([usize::MAX, isize::MAX as usize]) {
+        let counts = (0..44).map(|shift| 1_usize << shift).chain([
+            u32::MAX as usize,
+            (1 << 32) - 2,
+            1 << 32,
+        ]);
+        for bytes in counts
+            .map(|count| count.saturating_mul(compound))
+            .chain([usize::MAX, isize::MAX as usize])
+        {
             for bytes in [bytes - 1, bytes, bytes.saturating_add(1)] {
                 if bytes > 1 << 42 {
                     assert!(homenode::alloc(bytes).is_null(), "{bytes:#x}");

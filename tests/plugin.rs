@@ -20,9 +20,14 @@ fn plugin() -> CString {
     path.push("libplugin.so");
     // `cargo test` builds examples, `cargo test --test plugin` does not.
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
-    let built =
-        Command::new(env!("CARGO")).args(["build", "--quiet", "--profile", profile, "--example", "plugin"]).status();
-    assert!(built.is_ok_and(|status| status.success()) && path.exists(), "{} could not be built", path.display());
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--profile", profile, "--example", "plugin"])
+        .status();
+    assert!(
+        built.is_ok_and(|status| status.success()) && path.exists(),
+        "{} could not be built",
+        path.display()
+    );
     CString::new(path.to_str().expect("a path of text")).expect("a path without null bytes")
 }
 

@@ -9,7 +9,11 @@ fn survives(setting: Setting, options: &str) {
     let seconds = number("TEST_STRESS_SECONDS", 3);
     let limit = seconds.parse::<u64>().expect("TEST_STRESS_SECONDS is a number") + 60;
     let options: Vec<&str> = options.split_whitespace().collect();
-    Run::on_homenode(&program, setting).args(&["-s", &seconds]).args(&options).limit(limit).passes();
+    Run::on_homenode(&program, setting)
+        .args(&["-s", &seconds])
+        .args(&options)
+        .limit(limit)
+        .passes();
 }
 
 #[test]

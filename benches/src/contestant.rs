@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 pub const HOMENODE: &str = "homenode";
 
 /// Debian's peers: name, and file in the multiarch folder.
-const PEERS: [(&str, &str); 3] =
-    [("jemalloc", "libjemalloc.so.2"), ("tcmalloc", "libtcmalloc_minimal.so.4"), ("mimalloc", "libmimalloc.so.2")];
+const PEERS: [(&str, &str); 3] = [
+    ("jemalloc", "libjemalloc.so.2"),
+    ("tcmalloc", "libtcmalloc_minimal.so.4"),
+    ("mimalloc", "libmimalloc.so.2"),
+];
 
 /// An allocator under a name.
 #[derive(Debug, Clone)]
@@ -25,7 +28,8 @@ impl Contestant {
     /// # Errors
     /// [`Error::NoLibrary`] when it does not.
     pub fn preloaded(name: &str, library: &Path) -> Result<Self> {
-        let library = library.canonicalize().map_err(|_| Error::NoLibrary(library.to_path_buf()))?;
+        let library =
+            library.canonicalize().map_err(|_| Error::NoLibrary(library.to_path_buf()))?;
         Ok(Self { name: name.into(), library: Some(library) })
     }
 

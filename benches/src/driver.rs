@@ -161,7 +161,8 @@ fn parse(output: &str) -> Result<(Vec<Reading>, Summary)> {
 mod tests {
     use super::*;
 
-    const LAST: &str = r#"{"malloc":"/lib/libc.so.6","cpu":1,"involuntary":2,"drains":0,"refused":0}"#;
+    const LAST: &str =
+        r#"{"malloc":"/lib/libc.so.6","cpu":1,"involuntary":2,"drains":0,"refused":0}"#;
 
     #[test]
     fn rows_and_the_last_line_are_read() {

@@ -98,7 +98,8 @@ impl Disassembly {
     /// Reads objdump's text; lines that are no instructions are passed over.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        let mut parsed: Vec<(u64, Instruction)> = text.lines().filter_map(Instruction::parse).collect();
+        let mut parsed: Vec<(u64, Instruction)> =
+            text.lines().filter_map(Instruction::parse).collect();
         for i in 1..parsed.len() {
             parsed[i - 1].1.next = parsed[i].0;
         }
@@ -180,7 +181,8 @@ mod tests {
     #[test]
     fn a_hit_takes_no_branch_and_ends_at_its_return() {
         let path = follow(0x2000).unwrap();
-        let expected = HitPath { instructions: 7, memory: 3, thread: 1, branches: 1, ..HitPath::default() };
+        let expected =
+            HitPath { instructions: 7, memory: 3, thread: 1, branches: 1, ..HitPath::default() };
         assert_eq!(path, expected);
     }
 

@@ -62,7 +62,11 @@ impl Load {
         format!(
             "foreign load: loadavg {} -> {}, steal {:.1} %, busy {:.0} % of all CPUs, \
              {} involuntary switches",
-            self.loadavg_before, self.loadavg_after, self.steal_percent, self.busy_percent, self.involuntary_switches
+            self.loadavg_before,
+            self.loadavg_after,
+            self.steal_percent,
+            self.busy_percent,
+            self.involuntary_switches
         )
     }
 }

@@ -151,7 +151,8 @@ mod tests {
 
     #[test]
     fn a_slow_round_of_both_does_not_count() {
-        let (row, _) = compare("pair 16 B", &[2.0, 2.0, 8.0, 2.0, 2.0, 2.0], &[2.2, 2.2, 8.8, 2.2, 2.2, 2.2]);
+        let (row, _) =
+            compare("pair 16 B", &[2.0, 2.0, 8.0, 2.0, 2.0, 2.0], &[2.2, 2.2, 8.8, 2.2, 2.2, 2.2]);
         assert!((row.ratio - 1.1).abs() < 1e-9);
         assert_eq!(row.verdict(), "SLOWER");
     }

@@ -117,7 +117,8 @@ impl Report {
     /// Draws the report up; `names` are the entries' names, homenode's first.
     #[must_use]
     pub fn new(names: &[String], rounds: u32, measured: Rounds) -> Self {
-        let figure = |entry: usize, row: usize| Figure::of(&names[entry], &measured.samples[entry][row]);
+        let figure =
+            |entry: usize, row: usize| Figure::of(&names[entry], &measured.samples[entry][row]);
         let rows = measured.rows.iter().enumerate().map(|(row, name)| {
             let peers = (1..names.len()).map(|entry| figure(entry, row)).collect();
             Row::new(name, figure(0, row), peers)

@@ -16,7 +16,11 @@ extern "C" fn new_slow(size: usize) -> *mut u8 {
 }
 
 extern "C" fn new_aligned_slow(size: usize, align: usize) -> *mut u8 {
-    if align.is_power_of_two() { homenode_core::alloc_aligned(size, align.max(16)) } else { core::ptr::null_mut() }
+    if align.is_power_of_two() {
+        homenode_core::alloc_aligned(size, align.max(16))
+    } else {
+        core::ptr::null_mut()
+    }
 }
 
 #[unsafe(naked)]
@@ -81,13 +85,21 @@ pub extern "C" fn _ZnamSt11align_val_t(size: usize, align: usize) -> *mut c_void
 
 /// `operator new(size_t, std::align_val_t, std::nothrow_t const&)`
 #[unsafe(no_mangle)]
-pub extern "C" fn _ZnwmSt11align_val_tRKSt9nothrow_t(size: usize, align: usize, _: *const c_void) -> *mut c_void {
+pub extern "C" fn _ZnwmSt11align_val_tRKSt9nothrow_t(
+    size: usize,
+    align: usize,
+    _: *const c_void,
+) -> *mut c_void {
     new_aligned_slow(size, align).cast()
 }
 
 /// `operator new[](size_t, std::align_val_t, std::nothrow_t const&)`
 #[unsafe(no_mangle)]
-pub extern "C" fn _ZnamSt11align_val_tRKSt9nothrow_t(size: usize, align: usize, _: *const c_void) -> *mut c_void {
+pub extern "C" fn _ZnamSt11align_val_tRKSt9nothrow_t(
+    size: usize,
+    align: usize,
+    _: *const c_void,
+) -> *mut c_void {
     new_aligned_slow(size, align).cast()
 }
 

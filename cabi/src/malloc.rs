@@ -95,7 +95,11 @@ unsafe fn resize(block: *mut c_void, size: usize) -> *mut c_void {
 /// # Safety
 /// As [`realloc`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, size: usize) -> *mut c_void {
+pub unsafe extern "C" fn reallocarray(
+    block: *mut c_void,
+    count: usize,
+    size: usize,
+) -> *mut c_void {
     match count.checked_mul(size) {
         // SAFETY: the caller's contract.
         Some(bytes) => unsafe { resize(block, bytes) },

@@ -102,7 +102,8 @@ pub(crate) unsafe fn usable_size(block: *mut c_void) -> usize {
         UNKNOWN | NONE => 0,
         address => {
             // SAFETY: `start` found a function of this type.
-            let usable_size: unsafe extern "C" fn(*mut c_void) -> usize = unsafe { core::mem::transmute(address) };
+            let usable_size: unsafe extern "C" fn(*mut c_void) -> usize =
+                unsafe { core::mem::transmute(address) };
             // SAFETY: the caller's contract.
             unsafe { usable_size(block) }
         }

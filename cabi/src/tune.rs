@@ -43,8 +43,15 @@ pub struct Mallinfo([c_int; 10]);
 /// Bytes from the system, in use, and free: by whole compound pages.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallinfo2() -> Mallinfo2 {
-    let [used, resident] = Census::take().bytes().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    Mallinfo2 { arena: used + resident, uordblks: used, fordblks: resident, keepcost: resident, ..Mallinfo2::default() }
+    let [used, resident] =
+        Census::take().bytes().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    Mallinfo2 {
+        arena: used + resident,
+        uordblks: used,
+        fordblks: resident,
+        keepcost: resident,
+        ..Mallinfo2::default()
+    }
 }
 
 /// [`mallinfo2`] cut down to ints.

@@ -10,7 +10,9 @@
 //! The assembler of the fast path computes the same function: a table up to
 //! [`TABLE_MAX`], [`geometric`] above it.
 
-use super::config::{BATCH_BYTES, BATCH_MAX, RUN_BYTES, SLAB_CLASS_BYTES, SLAB_OBJECTS_MAX, SLAB_OBJECTS_MIN};
+use super::config::{
+    BATCH_BYTES, BATCH_MAX, RUN_BYTES, SLAB_CLASS_BYTES, SLAB_OBJECTS_MAX, SLAB_OBJECTS_MIN,
+};
 
 /// A size class: 1 to [`CLASSES`] - 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -60,7 +62,8 @@ pub static TABLE: [u8; TABLE_MAX / 8 + 1] = {
 
 /// Shapes by class.
 pub(crate) static SHAPES: [Shape; CLASSES] = {
-    let mut shapes = [Shape { size: 0, runs: 0, objects: 0, batch: 0, capacity: 0, inverse: 0 }; CLASSES];
+    let mut shapes =
+        [Shape { size: 0, runs: 0, objects: 0, batch: 0, capacity: 0, inverse: 0 }; CLASSES];
     let mut class = 1;
     while class < CLASSES {
         shapes[class] = shape_of(size_of_class(class));
@@ -147,7 +150,9 @@ impl Class {
         if align > RUN_BYTES {
             return None;
         }
-        let Some(Self(mut class)) = Self::of_size(if size < align { align } else { size }) else { return None };
+        let Some(Self(mut class)) = Self::of_size(if size < align { align } else { size }) else {
+            return None;
+        };
         while (class as usize) < CLASSES {
             if size_of_class(class as usize).is_multiple_of(align) {
                 return Some(Self(class));
@@ -188,7 +193,11 @@ impl Shape {
     /// starts there.
     pub(crate) const fn index_of(&self, offset: usize) -> Option<u32> {
         let index = self.index_around(offset);
-        if index < self.objects && index as usize * self.size as usize == offset { Some(index) } else { None }
+        if index < self.objects && index as usize * self.size as usize == offset {
+            Some(index)
+        } else {
+            None
+        }
     }
 
     /// The index of the object that holds the byte at `offset`, as if the span had no end.
@@ -203,7 +212,8 @@ const _: () = assert!(size_of_class(CLASSES - 1) == CLASS_BYTES_MAX);
 #[cfg(test)]
 mod tests {
     use super::{
-        CLASS_BYTES_MAX, CLASSES, Class, OBJECTS_PER_SPAN_MAX, SHAPES, SPAN_RUNS_MAX, TABLE, TABLE_MAX, geometric,
+        CLASS_BYTES_MAX, CLASSES, Class, OBJECTS_PER_SPAN_MAX, SHAPES, SPAN_RUNS_MAX, TABLE,
+        TABLE_MAX, geometric,
     };
 
     #[test]

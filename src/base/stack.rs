@@ -26,7 +26,8 @@ impl Stack {
         let mut first = self.first.load(Ordering::Relaxed);
         loop {
             link(object).store(first, Ordering::Relaxed);
-            match self.first.compare_exchange(first, object, order!(D1, Release), Ordering::Relaxed) {
+            match self.first.compare_exchange(first, object, order!(D1, Release), Ordering::Relaxed)
+            {
                 Ok(_) => return,
                 Err(now) => first = now,
             }
@@ -34,7 +35,11 @@ impl Stack {
     }
 
     /// Takes all objects off, and calls `free` with each.
-    pub(crate) fn take_all<'a>(&self, link: impl Fn(usize) -> &'a AtomicUsize, mut free: impl FnMut(usize)) {
+    pub(crate) fn take_all<'a>(
+        &self,
+        link: impl Fn(usize) -> &'a AtomicUsize,
+        mut free: impl FnMut(usize),
+    ) {
         // The sticky answer is "none": read before it is written.
         if self.first.load(Ordering::Relaxed) == 0 {
             return;

@@ -7,7 +7,9 @@
 #[cfg(not(loom))]
 pub(crate) use core::hint::spin_loop;
 #[cfg(not(loom))]
-pub(crate) use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence};
+pub(crate) use core::sync::atomic::{
+    AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
+};
 #[cfg(loom)]
 pub(crate) use loom::{
     hint::spin_loop,

@@ -64,7 +64,9 @@ pub fn die_of_stranger(object: *mut u8) -> ! {
 /// Ends the program: a throwing new failed, and no C++ library is there to throw.
 #[cold]
 pub extern "C" fn die_of_no_new() -> ! {
-    die(format_args!("out of memory in operator new, and no C++ library to throw bad_alloc; link libstdc++ or libc++"))
+    die(format_args!(
+        "out of memory in operator new, and no C++ library to throw bad_alloc; link libstdc++ or libc++"
+    ))
 }
 
 /// Ends the program after a panic of the allocator itself.
@@ -112,7 +114,9 @@ fn prepare() -> bool {
 #[cold]
 fn alloc_class(class: Class) -> *mut u8 {
     let size = class.shape().size as usize;
-    let Some(_busy) = Busy::enter() else { return alloc_in_handler(size, size & size.wrapping_neg()) };
+    let Some(_busy) = Busy::enter() else {
+        return alloc_in_handler(size, size & size.wrapping_neg());
+    };
     pointer(prepare_and(|| percpu::allocate(class).ok()))
 }
 
@@ -142,7 +146,8 @@ fn alloc_large(size: usize, align: usize) -> (*mut u8, bool) {
     }
     let block = prepare_and(|| {
         let near = topo::here().get();
-        (0..nodes).find_map(|step| large::take(NodeIndex::new((near + step) % nodes), size, align).ok())
+        (0..nodes)
+            .find_map(|step| large::take(NodeIndex::new((near + step) % nodes), size, align).ok())
     });
     (pointer(block.map(|block| block.address)), block.is_some_and(|block| block.zeroed))
 }
@@ -287,7 +292,11 @@ fn resize(address: usize, usable: usize, size: usize) -> bool {
         return true;
     }
     let Some(place) = region::locate(address) else { return false };
-    if size <= CLASS_BYTES_MAX || size > REQUEST_MAX || !large::starts_at(&place) || class_at(&place).is_some() {
+    if size <= CLASS_BYTES_MAX
+        || size > REQUEST_MAX
+        || !large::starts_at(&place)
+        || class_at(&place).is_some()
+    {
         return false;
     }
     Busy::enter().is_some_and(|_busy| prepare() && large::resize(&place, size))

@@ -36,7 +36,9 @@ impl Settings {
         let Ok(entry) = core::str::from_utf8(entry) else { return };
         let Some((name, value)) = entry.split_once('=') else { return };
         let known = match name {
-            "HOMENODE_FAKE_NODES" => parse_range(value, 0, NODES_MAX).map(|nodes| self.fake_nodes = nodes),
+            "HOMENODE_FAKE_NODES" => {
+                parse_range(value, 0, NODES_MAX).map(|nodes| self.fake_nodes = nodes)
+            }
             "HOMENODE_RSEQ" => parse_switch(value).map(|on| self.rseq_off = !on),
             "HOMENODE_SLICE" => parse_mib(value).map(|bytes| self.slice_bytes = bytes),
             _ => {
@@ -45,7 +47,9 @@ impl Settings {
             }
         };
         if known.is_none() {
-            say(format_args!("setting {name}={value} is not understood; its default is taken instead"));
+            say(format_args!(
+                "setting {name}={value} is not understood; its default is taken instead"
+            ));
         }
     }
 }
@@ -66,7 +70,8 @@ fn parse_switch(value: &str) -> Option<bool> {
 fn parse_mib(value: &str) -> Option<usize> {
     let mib: usize = value.parse().ok()?;
     let bytes = mib.checked_mul(1 << 20)?;
-    (bytes.is_power_of_two() && (SLICE_BYTES_MIN..=SLICE_BYTES_MAX).contains(&bytes)).then_some(bytes)
+    (bytes.is_power_of_two() && (SLICE_BYTES_MIN..=SLICE_BYTES_MAX).contains(&bytes))
+        .then_some(bytes)
 }
 
 #[cfg(test)]
@@ -88,7 +93,12 @@ mod tests {
 
     #[test]
     fn wrong_values_leave_the_default() {
-        for entry in [&b"HOMENODE_FAKE_NODES=65"[..], b"HOMENODE_SLICE=3", b"HOMENODE_RSEQ=", b"HOMENODE_X=1"] {
+        for entry in [
+            &b"HOMENODE_FAKE_NODES=65"[..],
+            b"HOMENODE_SLICE=3",
+            b"HOMENODE_RSEQ=",
+            b"HOMENODE_X=1",
+        ] {
             assert_eq!(taken(entry), Settings::DEFAULT);
         }
     }

@@ -101,7 +101,12 @@ fn write_text(out: &mut impl Write) -> fmt::Result {
     let census = Census::take();
     writeln!(out, "homenode {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "  rseq mode             {}", mode_name())?;
-    writeln!(out, "  nodes                 {}{}", topo::nodes(), if topo::is_fake() { " (fake)" } else { "" })?;
+    writeln!(
+        out,
+        "  nodes                 {}{}",
+        topo::nodes(),
+        if topo::is_fake() { " (fake)" } else { "" }
+    )?;
     writeln!(out, "  slice                 {} MiB a node", region::geometry().bytes >> 20)?;
     for (name, value) in census.fields() {
         writeln!(out, "  {name:<21} {value}")?;

@@ -59,7 +59,10 @@ impl Bump {
             let block = (next + header).next_multiple_of(align);
             let end = (block + bytes).next_multiple_of(header);
             // The end stays inside the compound, so that it always names it.
-            if next == 0 || end >= (next / COMPOUND_BYTES + 1) * COMPOUND_BYTES || count(word) == BLOCKS_MAX {
+            if next == 0
+                || end >= (next / COMPOUND_BYTES + 1) * COMPOUND_BYTES
+                || count(word) == BLOCKS_MAX
+            {
                 return Err(Full(word));
             }
             let after = u64::from(count(word) + 1) << COUNT_SHIFT | end as u64;
@@ -75,7 +78,9 @@ impl Bump {
     /// one, if there was one.
     pub(super) fn replace(&self, full: Full, start: usize) -> Result<Option<Replaced>, ()> {
         let Full(old) = full;
-        self.0.compare_exchange(old, start as u64, order!(E2, Release), Ordering::Relaxed).map_err(|_| ())?;
+        self.0
+            .compare_exchange(old, start as u64, order!(E2, Release), Ordering::Relaxed)
+            .map_err(|_| ())?;
         let replaced = Replaced { address: address(old), uncut: BLOCKS_MAX - count(old) };
         Ok((replaced.address != 0).then_some(replaced))
     }
@@ -158,7 +163,11 @@ mod loom_models {
             let current = address(reserve.bump.0.load(Ordering::Relaxed)) / COMPOUND_BYTES;
             for compound in [mine, theirs].map(|block| block / COMPOUND_BYTES) {
                 let retired = reserve.retired[compound - 1].load(Ordering::Relaxed);
-                assert_eq!(retired, u32::from(compound != current), "a compound goes back once, when it is full");
+                assert_eq!(
+                    retired,
+                    u32::from(compound != current),
+                    "a compound goes back once, when it is full"
+                );
             }
         }
     }

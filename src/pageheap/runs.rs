@@ -87,7 +87,8 @@ impl PageHeap {
     }
 
     fn take_listed(&self, slice: &Slice, count: u32) -> Option<usize> {
-        let mut candidates = self.filled.load(Ordering::Relaxed) & u64::MAX.checked_shl(count).unwrap_or(0);
+        let mut candidates =
+            self.filled.load(Ordering::Relaxed) & u64::MAX.checked_shl(count).unwrap_or(0);
         while candidates != 0 {
             let bucket = candidates.trailing_zeros() as usize;
             candidates &= candidates - 1;
@@ -192,7 +193,9 @@ pub(super) fn compounds(slice: &Slice) -> impl Iterator<Item = (CompoundId, &'st
 pub(crate) fn census(slice: &Slice) -> [u32; 2] {
     compounds(slice)
         .filter(|(_, head)| head.state() == State::Runs)
-        .fold([0, 0], |[compounds, runs], (_, head)| [compounds + 1, runs + head.run_map().count_ones()])
+        .fold([0, 0], |[compounds, runs], (_, head)| {
+            [compounds + 1, runs + head.run_map().count_ones()]
+        })
 }
 
 /// Checks a node's lists and heads against each other; the first compound that is wrong, if any.

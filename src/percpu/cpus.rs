@@ -42,7 +42,9 @@ static MISS: AtomicUsize = AtomicUsize::new(0);
 pub(crate) fn start(count: usize) -> bool {
     const PAGE: usize = 4096;
     let table_bytes = ((count + 2) * 8).next_multiple_of(128);
-    let Ok(block) = mem::map(PAGE + table_bytes + count * size_of::<CachePadded<Cpu>>()) else { return false };
+    let Ok(block) = mem::map(PAGE + table_bytes + count * size_of::<CachePadded<Cpu>>()) else {
+        return false;
+    };
     let miss = Slab::build_miss(block);
     MISS.store(miss.0, Ordering::Relaxed);
     RECORDS.store(block + PAGE + table_bytes, Ordering::Relaxed);
@@ -92,7 +94,8 @@ pub(crate) fn census() -> [u64; 4] {
         let slab = cpu.flip.live();
         if slab != 0 {
             sums[0] += 1;
-            let cached: usize = (0..crate::sys::arch::STACKS).map(|stack| Slab(slab).len(stack)).sum();
+            let cached: usize =
+                (0..crate::sys::arch::STACKS).map(|stack| Slab(slab).len(stack)).sum();
             sums[1] += cached as u64;
         }
         sums[2] += cpu.misses.load(Ordering::Relaxed);

@@ -146,7 +146,12 @@ impl Flip {
 
     /// Flips a live CPU to the slab that misses: from here on its next slow path answers.
     /// The slab that comes after is made first: false when it cannot be had.
-    pub(super) fn ask(&self, entry: &AtomicUsize, miss: usize, build: impl FnOnce() -> Option<usize>) -> bool {
+    pub(super) fn ask(
+        &self,
+        entry: &AtomicUsize,
+        miss: usize,
+        build: impl FnOnce() -> Option<usize>,
+    ) -> bool {
         let Some(slab) = self.fresh(build) else { return false };
         self.keep(slab);
         entry.store(miss, Ordering::Relaxed);
@@ -157,7 +162,11 @@ impl Flip {
     }
 
     /// The slab that was asked for, once nobody uses it; the CPU is live again.
-    pub(super) fn collect(&self, entry: &AtomicUsize, build: impl FnOnce() -> Option<usize>) -> Option<usize> {
+    pub(super) fn collect(
+        &self,
+        entry: &AtomicUsize,
+        build: impl FnOnce() -> Option<usize>,
+    ) -> Option<usize> {
         if self.phase() == Phase::Asked {
             let slab = self.fresh(build)?;
             self.live.store(slab, Ordering::Relaxed);
@@ -252,7 +261,11 @@ mod loom_models {
         fn seat(&self) -> Option<NodeIndex> {
             if matches!(self.flip.phase(), Phase::Absent | Phase::Asked) {
                 let _held = self.lock.try_enter(Rank::Flip)?;
-                self.flip.settle(|| Some(NodeIndex::new(NODE)), || self.build(), |new| self.change(MISS, new))?;
+                self.flip.settle(
+                    || Some(NodeIndex::new(NODE)),
+                    || self.build(),
+                    |new| self.change(MISS, new),
+                )?;
             }
             Some(self.flip.node())
         }
@@ -288,7 +301,8 @@ mod loom_models {
             if self.flip.phase() == Phase::Live {
                 self.flip.ask(&self.entry, MISS, || self.build());
             }
-            let is_free = self.flip.phase() == Phase::Answered || proof(self) || is_weakened("proof");
+            let is_free =
+                self.flip.phase() == Phase::Answered || proof(self) || is_weakened("proof");
             let slab = if is_free { self.flip.collect(&self.entry, || self.build()) } else { None };
             slab.map_or(0, |slab| self.empty(slab))
         }
@@ -361,7 +375,11 @@ mod loom_models {
     }
 
     fn an_own_drain_takes_the_slab() {
-        balance(&Machine::live(), |machine| machine.push_or_answer() + machine.push_or_answer(), Machine::drain_own);
+        balance(
+            &Machine::live(),
+            |machine| machine.push_or_answer() + machine.push_or_answer(),
+            Machine::drain_own,
+        );
     }
 
     /// A thread that read this CPU's number has moved on when another one gives the CPU its slab.

@@ -49,7 +49,11 @@ pub(crate) fn allocate(class: Class) -> Result<usize, Exhausted> {
 }
 
 /// Takes a batch from `node`, or from the next node that has memory; which one that was.
-fn take_near(node: NodeIndex, class: Class, batch: &mut [usize]) -> Result<(NodeIndex, usize), Exhausted> {
+fn take_near(
+    node: NodeIndex,
+    class: Class,
+    batch: &mut [usize],
+) -> Result<(NodeIndex, usize), Exhausted> {
     let nodes = topo::nodes();
     for step in 0..nodes {
         let home = NodeIndex::new((node.get() + step) % nodes);

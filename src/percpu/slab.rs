@@ -6,7 +6,9 @@ use crate::base::config::REMOTE_OBJECTS;
 use crate::base::ids::{CpuId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicUsize, Ordering};
 use crate::region::{self, Slice};
-use crate::sys::arch::{REMOTE_STACK, SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_RUNS_OFFSET, STACKS};
+use crate::sys::arch::{
+    REMOTE_STACK, SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_RUNS_OFFSET, STACKS,
+};
 use crate::sys::mem;
 use crate::topo;
 
@@ -51,7 +53,12 @@ impl Slab {
     }
 
     /// An empty slab for a CPU, in memory of its node; `generation` counts the slabs it has had.
-    pub(super) fn build(slice: &Slice, node: NodeIndex, cpu: CpuId, generation: usize) -> Option<Self> {
+    pub(super) fn build(
+        slice: &Slice,
+        node: NodeIndex,
+        cpu: CpuId,
+        generation: usize,
+    ) -> Option<Self> {
         let slab = Self(slice.room(Self::bytes()).ok()?);
         let header = slab.header();
         let mut at = slab.0 + HEADER_BYTES;
@@ -97,12 +104,14 @@ impl Slab {
     #[cfg(test)]
     pub(super) fn bounds(self, stack: usize) -> [usize; 3] {
         let header = self.header();
-        let [top, limit] = [&header.tops, &header.limits].map(|words| words[stack].load(Ordering::Relaxed));
+        let [top, limit] =
+            [&header.tops, &header.limits].map(|words| words[stack].load(Ordering::Relaxed));
         [self.begin(stack), top, limit]
     }
 
     fn begin(self, stack: usize) -> usize {
-        let before = stack.checked_sub(1).map(|before| self.header().limits[before].load(Ordering::Relaxed));
+        let before =
+            stack.checked_sub(1).map(|before| self.header().limits[before].load(Ordering::Relaxed));
         before.unwrap_or(self.0 + HEADER_BYTES) + 8
     }
 }
@@ -110,9 +119,16 @@ impl Slab {
 /// Objects that a stack holds.
 fn capacity(stack: usize) -> usize {
     if stack >= REMOTE_STACK {
-        return if topo::nodes() > 1 && stack - REMOTE_STACK < topo::nodes() { REMOTE_OBJECTS } else { 0 };
+        return if topo::nodes() > 1 && stack - REMOTE_STACK < topo::nodes() {
+            REMOTE_OBJECTS
+        } else {
+            0
+        };
     }
-    u8::try_from(stack).ok().and_then(Class::from_byte).map_or(0, |class| class.shape().capacity as usize)
+    u8::try_from(stack)
+        .ok()
+        .and_then(Class::from_byte)
+        .map_or(0, |class| class.shape().capacity as usize)
 }
 
 const _: () = assert!(core::mem::offset_of!(Header, limits) == SLAB_LIMITS_OFFSET);

@@ -111,7 +111,9 @@ impl Head {
 
     /// Moves from one state to another unless another thread did so first: false.
     pub(crate) fn try_transit(&self, from: State, to: State) -> bool {
-        self.state.compare_exchange(from as u16, to as u16, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        self.state
+            .compare_exchange(from as u16, to as u16, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
     }
 
     /// Starts a compound cut into runs, with the first `count` runs handed out.
@@ -133,7 +135,12 @@ impl Head {
         let mut map = self.run_map.load(Ordering::Relaxed);
         while let Some(first) = bits::find_zeros(map, count) {
             let mask = bits::range(first, count);
-            match self.run_map.compare_exchange(map, map | mask, order!(C2, Acquire), Ordering::Relaxed) {
+            match self.run_map.compare_exchange(
+                map,
+                map | mask,
+                order!(C2, Acquire),
+                Ordering::Relaxed,
+            ) {
                 Ok(_) => return Ok(first),
                 Err(now) => map = now,
             }
@@ -152,7 +159,12 @@ impl Head {
         let mut now = self.refcount.load(Ordering::Relaxed);
         while now != 0 {
             // C1
-            match self.refcount.compare_exchange(now, now + count, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.refcount.compare_exchange(
+                now,
+                now + count,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
                 Ok(_) => return true,
                 Err(other) => now = other,
             }
@@ -235,7 +247,12 @@ mod loom_models {
         fn with(count: u32) -> Arc<Self> {
             let head = Head::default();
             head.begin_runs(count);
-            Arc::new(Self { head, steps: Steps::default(), runs: Default::default(), retired: Plain::default() })
+            Arc::new(Self {
+                head,
+                steps: Steps::default(),
+                runs: Default::default(),
+                retired: Plain::default(),
+            })
         }
 
         fn use_run(&self, run: u32) {

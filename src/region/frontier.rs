@@ -43,7 +43,12 @@ impl Frontier {
 
     /// Hands out `count` compounds, all below `limit`: where the frontier was, and the first number.
     /// `aligned` rounds a number up to one whose compound may come first.
-    pub(super) fn advance(&self, count: u32, limit: u32, aligned: impl Fn(u32) -> u32) -> Option<(u32, u32)> {
+    pub(super) fn advance(
+        &self,
+        count: u32,
+        limit: u32,
+        aligned: impl Fn(u32) -> u32,
+    ) -> Option<(u32, u32)> {
         let mut from = self.get();
         loop {
             let first = aligned(from);
@@ -120,7 +125,11 @@ mod loom_models {
             self.commit(first + count);
             self.steps.pass();
             for number in first as usize..(first + count) as usize {
-                assert_eq!(self.writable[number].load(Ordering::Relaxed), 1, "written before it is writable");
+                assert_eq!(
+                    self.writable[number].load(Ordering::Relaxed),
+                    1,
+                    "written before it is writable"
+                );
                 self.users[number].count();
             }
         }

@@ -1,6 +1,7 @@
 //! region: address space.  One slice a node; the node of an address is its slice's number.
 
 mod compound;
+mod free;
 mod frontier;
 mod geometry;
 mod slice;
@@ -14,8 +15,8 @@ pub(crate) use geometry::Geometry;
 pub(crate) use slice::{Exhausted, Slice};
 
 use crate::base::config::{
-    COMPOUND_BYTES, COMPOUND_SHIFT, GROUP_BYTES, NODES_MAX, RESERVE_BYTES_MAX, RUN_SHIFT, SLICE_BYTES_MAX,
-    SLICE_BYTES_MIN,
+    COMPOUND_BYTES, COMPOUND_SHIFT, GROUP_BYTES, NODES_MAX, RESERVE_BYTES_MAX, RUN_SHIFT,
+    SLICE_BYTES_MAX, SLICE_BYTES_MIN,
 };
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::sync::{AtomicUsize, Ordering};
@@ -73,7 +74,8 @@ pub(crate) fn start(slice_bytes_max: usize) -> bool {
     }
     let nodes = topo::nodes();
     let page = cpu::page_bytes();
-    let share = (RESERVE_BYTES_MAX / nodes.next_power_of_two()).min(SLICE_BYTES_MAX).min(slice_bytes_max);
+    let share =
+        (RESERVE_BYTES_MAX / nodes.next_power_of_two()).min(SLICE_BYTES_MAX).min(slice_bytes_max);
     let share = cpu::address_space_left().map_or(share, |left| share.min(left / 2 / nodes));
     let mut bytes = 1 << share.max(SLICE_BYTES_MIN).ilog2();
     while bytes >= SLICE_BYTES_MIN {
@@ -132,7 +134,11 @@ pub(crate) fn locate(address: usize) -> Option<Place> {
     let shift = geometry().bytes.trailing_zeros();
     let number = (address - base) >> shift;
     let slice = SLICES.get(number)?;
-    Some(Place { slice, node: NodeIndex::new(number), offset: (address - base) & (geometry().bytes - 1) })
+    Some(Place {
+        slice,
+        node: NodeIndex::new(number),
+        offset: (address - base) & (geometry().bytes - 1),
+    })
 }
 
 /// A node's slice.

@@ -8,7 +8,8 @@ use super::compound::{Head, State};
 use super::frontier::Frontier;
 use super::geometry::{BANK_BYTES, Geometry};
 use crate::base::config::{
-    COMMIT_STEP, COMPOUND_BYTES, COMPOUND_SHIFT, FREE_RESIDENT_MAX, NODE_RECORD_BYTES, ROOM_STEP, RUN_SHIFT,
+    COMMIT_STEP, COMPOUND_BYTES, COMPOUND_SHIFT, FREE_RESIDENT_MAX, NODE_RECORD_BYTES, ROOM_STEP,
+    RUN_SHIFT,
 };
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::sync::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -36,11 +37,11 @@ pub(crate) struct Slice {
     lock: Lock,
     frontier: Frontier,
     /// No free compound has a lower number.
-    lowest_free: AtomicU32,
+    pub(super) lowest_free: AtomicU32,
     /// Free compounds that still have their pages.
-    resident: AtomicU32,
+    pub(super) resident: AtomicU32,
     /// Free compounds below the frontier.
-    free: AtomicU32,
+    pub(super) free: AtomicU32,
     room_used: AtomicUsize,
     room_committed: AtomicUsize,
 }
@@ -145,7 +146,7 @@ impl Slice {
         Ok(())
     }
 
-    fn enter(&self) -> Held<'_> {
+    pub(super) fn enter(&self) -> Held<'_> {
         let held = self.lock.enter(Rank::Slice);
         if held.orphaned() {
             self.rebuild();
@@ -226,12 +227,14 @@ impl Slice {
     }
 
     fn advance(&self, count: u32, align: u32) -> Result<(u32, u32), Exhausted> {
-        self.frontier.advance(count, geometry().end, |from| self.aligned(from, align)).ok_or(Exhausted)
+        self.frontier
+            .advance(count, geometry().end, |from| self.aligned(from, align))
+            .ok_or(Exhausted)
     }
 
     /// The first number from `number` on whose compound's address is a multiple of `align` compounds;
     /// past the slice's end when there is none.
-    fn aligned(&self, number: u32, align: u32) -> u32 {
+    pub(super) fn aligned(&self, number: u32, align: u32) -> u32 {
         let base = (self.base() >> COMPOUND_SHIFT) as u64;
         let aligned = (base + u64::from(number)).next_multiple_of(u64::from(align)) - base;
         u32::try_from(aligned).unwrap_or(geometry().end).min(geometry().end)
@@ -249,102 +252,6 @@ impl Slice {
         }
         let _held = self.enter();
         self.mark_free(first.0, count, dirty);
-    }
-
-    /// Gives the pages of all free compounds back to the system; how many compounds that were.
-    pub(crate) fn purge(&self) -> u32 {
-        let _held = self.enter();
-        let mut purged = 0;
-        let mut number = geometry().first;
-        while number < self.frontier() {
-            let run = self.dirty_run(number);
-            if run > 0 {
-                let address = self.base() + CompoundId(number).offset();
-                if mem::decommit(address, run as usize * COMPOUND_BYTES).is_ok() {
-                    self.clear_dirty(number, run);
-                    purged += run;
-                }
-            }
-            number += run.max(1);
-        }
-        purged
-    }
-
-    fn dirty_run(&self, first: u32) -> u32 {
-        let is_dirty = |number: &u32| {
-            let bank = self.bank(CompoundId(*number));
-            let both = bank.dirty.load(Ordering::Relaxed) & bank.free.load(Ordering::Relaxed);
-            both >> (number % 64) & 1 != 0
-        };
-        (first..self.frontier()).take_while(is_dirty).fold(0, |run, _| run + 1)
-    }
-
-    fn clear_dirty(&self, first: u32, count: u32) {
-        for number in first..first + count {
-            self.bank(CompoundId(number)).dirty.fetch_and(!(1 << (number % 64)), Ordering::Relaxed);
-        }
-        self.resident.fetch_sub(count, Ordering::Relaxed);
-    }
-
-    fn is_free(&self, number: u32) -> bool {
-        self.bank(CompoundId(number)).free.load(Ordering::Relaxed) >> (number % 64) & 1 != 0
-    }
-
-    fn find_free(&self, count: u32, align: u32) -> Option<u32> {
-        if self.free.load(Ordering::Relaxed) < count {
-            return None;
-        }
-        let frontier = self.frontier();
-        let mut start = self.lowest_free.load(Ordering::Relaxed).max(geometry().first);
-        let mut length = 0;
-        let mut number = start;
-        while number < frontier {
-            if number.is_multiple_of(64) && self.bank(CompoundId(number)).free.load(Ordering::Relaxed) == 0 {
-                number += 64;
-                length = 0;
-                continue;
-            }
-            if !self.is_free(number) {
-                length = 0;
-            } else if length > 0 {
-                length += 1;
-            } else if self.aligned(number, align) == number {
-                start = number;
-                length = 1;
-            }
-            if length == count {
-                return Some(start);
-            }
-            number += 1;
-        }
-        None
-    }
-
-    fn mark_taken(&self, first: u32, count: u32) -> bool {
-        let mut dirty = 0;
-        for number in first..first + count {
-            let bank = self.bank(CompoundId(number));
-            let bit = 1 << (number % 64);
-            bank.free.fetch_and(!bit, Ordering::Relaxed);
-            dirty += u32::from(bank.dirty.fetch_and(!bit, Ordering::Relaxed) & bit != 0);
-        }
-        self.free.fetch_sub(count, Ordering::Relaxed);
-        self.resident.fetch_sub(dirty, Ordering::Relaxed);
-        dirty == 0
-    }
-
-    fn mark_free(&self, first: u32, count: u32, dirty: bool) {
-        for number in first..first + count {
-            let bank = self.bank(CompoundId(number));
-            let bit = 1 << (number % 64);
-            if dirty {
-                bank.dirty.fetch_or(bit, Ordering::Relaxed);
-            }
-            bank.free.fetch_or(bit, Ordering::Relaxed);
-        }
-        self.free.fetch_add(count, Ordering::Relaxed);
-        self.resident.fetch_add(if dirty { count } else { 0 }, Ordering::Relaxed);
-        self.lowest_free.fetch_min(first, Ordering::Relaxed);
     }
 
     /// Makes all compounds below `end`, and their metadata, writable.  Idempotent, so it needs no lock.
@@ -388,7 +295,7 @@ impl Slice {
         id.0 >= geometry().first && id.0 < self.frontier()
     }
 
-    fn bank(&self, id: CompoundId) -> &'static Bank {
+    pub(super) fn bank(&self, id: CompoundId) -> &'static Bank {
         let address = self.base() + geometry().banks + id.0 as usize / 64 * BANK_BYTES;
         // SAFETY: each compound below the slice's end has its bank there, readable from the start;
         // it is written below the committed frontier alone.
@@ -425,7 +332,7 @@ impl Slice {
     }
 }
 
-fn geometry() -> &'static Geometry {
+pub(super) fn geometry() -> &'static Geometry {
     super::geometry()
 }
 

@@ -70,7 +70,12 @@ struct Model {
 
 impl Model {
     fn new(slice: &'static Slice, seed: u64) -> Self {
-        Self { slice, blocks: BTreeMap::new(), frontier: slice.frontier(), random: Random::new(seed) }
+        Self {
+            slice,
+            blocks: BTreeMap::new(),
+            frontier: slice.frontier(),
+            random: Random::new(seed),
+        }
     }
 
     fn is_free(&self, number: u32) -> bool {
@@ -109,7 +114,10 @@ impl Model {
     fn hold(&mut self, first: u32, count: u32, zeroed: bool) {
         for number in first..first + count {
             for word in words(self.slice, number) {
-                assert!(!zeroed || word.load(Ordering::Relaxed) == 0, "compound {number} is not zero");
+                assert!(
+                    !zeroed || word.load(Ordering::Relaxed) == 0,
+                    "compound {number} is not zero"
+                );
                 word.store(u64::from(number), Ordering::Relaxed);
             }
         }
@@ -117,7 +125,8 @@ impl Model {
     }
 
     fn random_block(&mut self) -> Option<(u32, u32)> {
-        let at = if self.blocks.is_empty() { None } else { Some(self.random.index(self.blocks.len())) };
+        let at =
+            if self.blocks.is_empty() { None } else { Some(self.random.index(self.blocks.len())) };
         at.and_then(|at| self.blocks.iter().nth(at)).map(|(first, count)| (*first, *count))
     }
 
@@ -125,7 +134,10 @@ impl Model {
     fn put(&mut self) {
         let Some((first, count)) = self.random_block() else { return };
         for number in first..first + count {
-            assert!(words(self.slice, number).all(|word| word.load(Ordering::Relaxed) == u64::from(number)));
+            assert!(
+                words(self.slice, number)
+                    .all(|word| word.load(Ordering::Relaxed) == u64::from(number))
+            );
         }
         let kept = if self.random.below(2) == 0 { 0 } else { self.random.below(count) };
         self.slice.put(CompoundId(first + kept), count - kept);
@@ -156,7 +168,10 @@ impl Model {
         let used = self.frontier - geometry().first;
         let [ever, free, resident] = self.slice.census();
         assert_eq!([ever, free], [used, used - held]);
-        assert!(resident <= free && resident <= FREE_RESIDENT_MAX, "{resident} resident of {free} free");
+        assert!(
+            resident <= free && resident <= FREE_RESIDENT_MAX,
+            "{resident} resident of {free} free"
+        );
     }
 
     fn purge(&self) {
@@ -223,7 +238,11 @@ fn a_count_beyond_every_slice_is_refused() {
     let _alone = alone();
     for count in [geometry().end, u32::MAX / 2, u32::MAX - 1, u32::MAX] {
         for align in [1, 512, 1 << 31] {
-            assert_eq!(slice(NodeIndex::new(2)).take(count, align).map(|_| ()), Err(Exhausted), "{count} at {align}");
+            assert_eq!(
+                slice(NodeIndex::new(2)).take(count, align).map(|_| ()),
+                Err(Exhausted),
+                "{count} at {align}"
+            );
         }
     }
 }

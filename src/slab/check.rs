@@ -32,8 +32,8 @@ pub(crate) fn check(slice: &Slice) -> Result<u64, usize> {
         let class = Class::from_byte(slice.class_byte(run).load(Ordering::Relaxed)).ok_or(run)?;
         let shape = class.shape();
         let span = Span::at(slice, run);
-        let same =
-            (run..run + shape.runs as usize).all(|run| slice.class_byte(run).load(Ordering::Relaxed) == class.byte());
+        let same = (run..run + shape.runs as usize)
+            .all(|run| slice.class_byte(run).load(Ordering::Relaxed) == class.byte());
         let listed = span.listed.load(Ordering::Relaxed) == 1;
         if !same || span.count(shape) != span.used() || listed != (span.used() < shape.objects) {
             return Err(run);

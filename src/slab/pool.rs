@@ -49,7 +49,11 @@ fn pool(slice: &Slice, class: Class) -> &'static Pool {
 }
 
 /// Takes up to `objects.len()` objects of a class out of node `node`'s spans; how many, at least one.
-pub(crate) fn take(node: NodeIndex, class: Class, objects: &mut [usize]) -> Result<usize, Exhausted> {
+pub(crate) fn take(
+    node: NodeIndex,
+    class: Class,
+    objects: &mut [usize],
+) -> Result<usize, Exhausted> {
     let slice = region::slice(node);
     slice.open(node)?;
     let pool = pool(slice, class);
@@ -144,7 +148,8 @@ fn span_start(slice: &Slice, run: usize) -> usize {
     let compound = run / RUNS_PER_COMPOUND;
     let within = (run % RUNS_PER_COMPOUND) as u32;
     let starts = slice.head(CompoundId(compound as u32)).starts();
-    compound * RUNS_PER_COMPOUND + bits::last_set_at_or_below(starts, within).map_or(within, |at| at) as usize
+    compound * RUNS_PER_COMPOUND
+        + bits::last_set_at_or_below(starts, within).map_or(within, |at| at) as usize
 }
 
 impl Pool {
@@ -166,7 +171,9 @@ impl Pool {
             slice.class_byte(run).store(class.byte(), Ordering::Release);
         }
         // Last: a child forked in between must not find a span whose class is half written.
-        slice.head(CompoundId((run / RUNS_PER_COMPOUND) as u32)).start_span((run % RUNS_PER_COMPOUND) as u32);
+        slice
+            .head(CompoundId((run / RUNS_PER_COMPOUND) as u32))
+            .start_span((run % RUNS_PER_COMPOUND) as u32);
         self.spans.fetch_add(1, Ordering::Relaxed);
         self.link(slice, run as u32);
         Ok(run)
@@ -193,7 +200,8 @@ impl Pool {
         if span.listed.load(Ordering::Relaxed) == 0 {
             self.link(slice, u32::try_from(run).unwrap_or(0));
         }
-        let alone = self.first.load(Ordering::Relaxed) as usize == run && span.next.load(Ordering::Relaxed) == 0;
+        let alone = self.first.load(Ordering::Relaxed) as usize == run
+            && span.next.load(Ordering::Relaxed) == 0;
         if used > 0 || alone {
             return None;
         }
@@ -207,7 +215,9 @@ impl Pool {
         self.unlink(slice, run);
         self.spans.fetch_sub(1, Ordering::Relaxed);
         // First: a child forked in between finds runs without a span, and no half span.
-        slice.head(CompoundId((run / RUNS_PER_COMPOUND) as u32)).end_span((run % RUNS_PER_COMPOUND) as u32);
+        slice
+            .head(CompoundId((run / RUNS_PER_COMPOUND) as u32))
+            .end_span((run % RUNS_PER_COMPOUND) as u32);
         for run in run..run + shape.runs as usize {
             // From here on a free of an object there is "never allocated".
             slice.class_byte(run).store(0, Ordering::Relaxed);

@@ -113,7 +113,12 @@ impl Span {
     /// Set bits of objects: what [`Span::used`] follows from.
     pub(super) fn count(&self, shape: &Shape) -> u32 {
         let words = shape.objects.div_ceil(64) as usize;
-        let set: u32 = self.bits.iter().take(words).map(|word| word.load(Ordering::Relaxed).count_ones()).sum();
+        let set: u32 = self
+            .bits
+            .iter()
+            .take(words)
+            .map(|word| word.load(Ordering::Relaxed).count_ones())
+            .sum();
         set - tail(shape).count_ones()
     }
 
@@ -129,7 +134,10 @@ impl Span {
 
 /// The bits of the last word that stand for no object.
 fn tail(shape: &Shape) -> u64 {
-    u64::MAX.checked_shl(shape.objects % 64).filter(|_| !shape.objects.is_multiple_of(64)).unwrap_or(0)
+    u64::MAX
+        .checked_shl(shape.objects % 64)
+        .filter(|_| !shape.objects.is_multiple_of(64))
+        .unwrap_or(0)
 }
 
 const _: () = assert!(size_of::<Span>() == SPAN_RECORD_BYTES);
@@ -184,8 +192,10 @@ mod tests {
                 if below(&mut seed, 2) == 0 {
                     let mut objects = [0; 40];
                     let got = span.take(shape, START, &mut objects[..wanted]);
-                    let free: Vec<_> = (0..out.len()).filter(|&object| !out[object]).take(wanted).collect();
-                    let expected: Vec<_> = free.iter().map(|object| START + object * shape.size as usize).collect();
+                    let free: Vec<_> =
+                        (0..out.len()).filter(|&object| !out[object]).take(wanted).collect();
+                    let expected: Vec<_> =
+                        free.iter().map(|object| START + object * shape.size as usize).collect();
                     assert_eq!(objects[..got], expected[..], "the lowest free objects go out");
                     free.into_iter().for_each(|object| out[object] = true);
                 } else {
@@ -197,7 +207,10 @@ mod tests {
                     }
                 }
                 let count = out.iter().filter(|&&is_out| is_out).count();
-                assert_eq!([span.used(), span.count(shape)], [u32::try_from(count).expect("small"); 2]);
+                assert_eq!(
+                    [span.used(), span.count(shape)],
+                    [u32::try_from(count).expect("small"); 2]
+                );
             }
             span.recount(shape);
             assert_eq!(span.used(), span.count(shape));

@@ -17,7 +17,8 @@ use crate::region::tests::{Random, alone};
 
 /// Classes of every kind of span: with many words of bits, with one object, with runs to spare.
 fn classes() -> [Class; 9] {
-    [1, 16, 128, 1000, 4096, 20_000, 40_000, 300_000, 1 << 20].map(|size| Class::of_size(size).expect("up to 1 MiB"))
+    [1, 16, 128, 1000, 4096, 20_000, 40_000, 300_000, 1 << 20]
+        .map(|size| Class::of_size(size).expect("up to 1 MiB"))
 }
 
 fn take_some(node: NodeIndex, class: Class, random: &mut Random) -> Vec<usize> {
@@ -62,7 +63,10 @@ fn objects_are_out_once_and_all_come_home() {
                 for object in take_some(node, class, &mut random) {
                     is_an_object(object, node, class);
                     let before = starts.range(..object + size).next_back();
-                    assert!(before.is_none_or(|before| before + size <= object), "{object:#x} overlaps {before:x?}");
+                    assert!(
+                        before.is_none_or(|before| before + size <= object),
+                        "{object:#x} overlaps {before:x?}"
+                    );
                     starts.insert(object);
                     held.push(object);
                 }

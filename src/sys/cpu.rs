@@ -22,7 +22,8 @@ pub(crate) fn is_secure() -> bool {
 
 /// Address space that the process may still map, in bytes; none without a limit (`RLIMIT_AS`).
 pub(crate) fn address_space_left() -> Option<usize> {
-    let mut limit = libc::rlimit64 { rlim_cur: libc::RLIM64_INFINITY, rlim_max: libc::RLIM64_INFINITY };
+    let mut limit =
+        libc::rlimit64 { rlim_cur: libc::RLIM64_INFINITY, rlim_max: libc::RLIM64_INFINITY };
     let address = core::ptr::from_mut(&mut limit).expose_provenance();
     let resource = libc::RLIMIT_AS as usize;
     // SAFETY: the limit is written to a struct of the kernel's layout.
@@ -33,8 +34,10 @@ pub(crate) fn address_space_left() -> Option<usize> {
     let limit = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
     let mut text = [0; 64];
     let statm = file::read(b"/proc/self/statm\0", &mut text).unwrap_or_default();
-    let mapped =
-        statm.split(|&byte| byte == b' ').next().and_then(|pages| core::str::from_utf8(pages).ok()?.parse().ok());
+    let mapped = statm
+        .split(|&byte| byte == b' ')
+        .next()
+        .and_then(|pages| core::str::from_utf8(pages).ok()?.parse().ok());
     Some(limit.saturating_sub(mapped.unwrap_or(0_usize) * page_bytes()))
 }
 
@@ -44,8 +47,11 @@ pub(crate) fn address_space_left() -> Option<usize> {
 pub(crate) fn possible(buffer: &mut [u8]) -> usize {
     let address = buffer.as_mut_ptr().expose_provenance();
     // SAFETY: the buffer is writable for its length.
-    let mask = unsafe { call(Call::Affinity, libc::SYS_sched_getaffinity, [0, buffer.len(), address, 0, 0, 0]) };
-    let mut named = || file::read(b"/sys/devices/system/cpu/possible\0", buffer).ok().and_then(last_of_list);
+    let mask = unsafe {
+        call(Call::Affinity, libc::SYS_sched_getaffinity, [0, buffer.len(), address, 0, 0, 0])
+    };
+    let mut named =
+        || file::read(b"/sys/devices/system/cpu/possible\0", buffer).ok().and_then(last_of_list);
     let count = mask.map(|bytes| bytes * 8).ok().or_else(|| named().map(|last| last as usize + 1));
     count.unwrap_or(CPUS_MAX).clamp(1, CPUS_MAX)
 }
@@ -88,7 +94,10 @@ pub(crate) fn tasks_on(cpu: CpuId) -> Tasks {
         away
     });
     let threads = threads();
-    let complete = away && first.is_some() && threads == first.map(|set| set.count) && first == tasks(|_| true);
+    let complete = away
+        && first.is_some()
+        && threads == first.map(|set| set.count)
+        && first == tasks(|_| true);
     if complete { Tasks::Away } else { Tasks::MaybeThere }
 }
 
@@ -105,8 +114,9 @@ fn tasks(mut look: impl FnMut(&[u8]) -> bool) -> Option<TaskSet> {
     let listed = file::list(b"/proc/self/task\0", &mut names, |name| {
         let Some(task) = number(name) else { return true };
         set.count += 1;
-        set.sum =
-            set.sum.wrapping_add((task + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(task | 1));
+        set.sum = set.sum.wrapping_add(
+            (task + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(task | 1),
+        );
         look(name)
     });
     listed.ok().map(|()| set)
@@ -153,7 +163,8 @@ fn is_away(task: &[u8], cpu: CpuId) -> bool {
 /// True when a task's stat line says that it sleeps or was last on another CPU.
 pub(crate) fn stat_is_away(stat: &[u8], cpu: CpuId) -> bool {
     let Some(mut fields) = fields(stat) else { return false };
-    let asleep = fields.next().is_some_and(|state| matches!(state, b"S" | b"T" | b"t" | b"Z" | b"X"));
+    let asleep =
+        fields.next().is_some_and(|state| matches!(state, b"S" | b"T" | b"t" | b"Z" | b"X"));
     let last = fields.nth(35).and_then(number);
     asleep || last.is_some_and(|last| last != u64::from(cpu.0))
 }

@@ -46,9 +46,14 @@ pub(crate) enum Fault {
 #[cold]
 pub(crate) fn misuse(fault: Fault, address: usize) -> ! {
     let (name, advice) = match fault {
-        Fault::DoubleFree => ("double free", "nothing is allocated there any more; find the second free of this block"),
+        Fault::DoubleFree => (
+            "double free",
+            "nothing is allocated there any more; find the second free of this block",
+        ),
         Fault::Interior => ("interior pointer", "free the pointer that the allocation returned"),
-        Fault::Misaligned => ("misaligned pointer", "free the pointer that the allocation returned"),
+        Fault::Misaligned => {
+            ("misaligned pointer", "free the pointer that the allocation returned")
+        }
         Fault::NeverAllocated => ("pointer never allocated", "find where this value comes from"),
     };
     die(format_args!("{name}: free of {address:#x}; {advice}"))

@@ -18,7 +18,14 @@ impl File {
         let at = libc::AT_FDCWD.cast_unsigned() as usize;
         let flags = (libc::O_RDONLY | libc::O_CLOEXEC).cast_unsigned() as usize;
         // SAFETY: the path is a null-terminated string that outlives the call.
-        unsafe { call(Call::Open, libc::SYS_openat, [at, path.as_ptr().expose_provenance(), flags, 0, 0, 0]) }.map(Self)
+        unsafe {
+            call(
+                Call::Open,
+                libc::SYS_openat,
+                [at, path.as_ptr().expose_provenance(), flags, 0, 0, 0],
+            )
+        }
+        .map(Self)
     }
 
     fn read(&self, number: i64, kind: Call, buffer: &mut [u8]) -> Result<usize, Errno> {
@@ -40,7 +47,8 @@ pub(crate) fn read<'a>(path: &[u8], buffer: &'a mut [u8]) -> Result<&'a [u8], Er
     let file = File::open(path)?;
     let mut len = 0;
     while len < buffer.len() {
-        let got = file.read(libc::SYS_read, Call::Read, buffer.get_mut(len..).unwrap_or_default())?;
+        let got =
+            file.read(libc::SYS_read, Call::Read, buffer.get_mut(len..).unwrap_or_default())?;
         if got == 0 {
             break;
         }
@@ -51,7 +59,11 @@ pub(crate) fn read<'a>(path: &[u8], buffer: &'a mut [u8]) -> Result<&'a [u8], Er
 
 /// Calls `entry` with the name of each entry of a directory; stops when it returns false.
 /// Kernel: getdents64(2).
-pub(crate) fn list(path: &[u8], buffer: &mut [u8], mut entry: impl FnMut(&[u8]) -> bool) -> Result<(), Errno> {
+pub(crate) fn list(
+    path: &[u8],
+    buffer: &mut [u8],
+    mut entry: impl FnMut(&[u8]) -> bool,
+) -> Result<(), Errno> {
     const NAME_OFFSET: usize = 19;
     let directory = File::open(path)?;
     loop {

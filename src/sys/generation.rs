@@ -19,7 +19,9 @@ pub(super) fn count_once(word: &AtomicU32, seen: u32, count: impl FnOnce()) {
             return;
         }
         // P1
-        if now != COUNTING && word.compare_exchange(now, COUNTING, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        if now != COUNTING
+            && word.compare_exchange(now, COUNTING, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
             count();
             word.store(seen, order!(P2, Release));
             return;

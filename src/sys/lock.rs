@@ -100,14 +100,21 @@ impl Lock {
             process::notice_fork();
             if word == 0 || is_orphaned(word) {
                 mine = identity() | (mine & WAITERS);
-                if self.0.compare_exchange(word, mine, order!(K1, Acquire), Ordering::Relaxed).is_ok() {
+                if self
+                    .0
+                    .compare_exchange(word, mine, order!(K1, Acquire), Ordering::Relaxed)
+                    .is_ok()
+                {
                     return self.entered(rank, word != 0);
                 }
             } else if spins < SPINS {
                 spins += 1;
                 backoff.spin();
             } else if word & WAITERS != 0
-                || self.0.compare_exchange(word, word | WAITERS, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+                || self
+                    .0
+                    .compare_exchange(word, word | WAITERS, Ordering::Relaxed, Ordering::Relaxed)
+                    .is_ok()
             {
                 wait_while(&self.0, word | WAITERS);
                 // Others may sleep beside us: who has slept wakes the next one.
@@ -139,7 +146,10 @@ impl Drop for Held<'_> {
     fn drop(&mut self) {
         if cfg!(debug_assertions) {
             let ranks = &thread_block().ranks;
-            ranks.store(ranks.load(Ordering::Relaxed) & !(1 << (self.rank as u8)), Ordering::Relaxed);
+            ranks.store(
+                ranks.load(Ordering::Relaxed) & !(1 << (self.rank as u8)),
+                Ordering::Relaxed,
+            );
         }
         let word = self.word.swap(0, order!(K2, Release));
         if word & WAITERS != 0 {
@@ -151,7 +161,9 @@ impl Drop for Held<'_> {
 /// What this thread writes into a lock it takes.
 fn identity() -> u64 {
     let child = if process::is_vfork_child() { VFORK_CHILD } else { 0 };
-    u64::from(process::generation()) << GENERATION_SHIFT | (thread_pointer() as u64 & OWNER_MASK) | child
+    u64::from(process::generation()) << GENERATION_SHIFT
+        | (thread_pointer() as u64 & OWNER_MASK)
+        | child
 }
 
 /// True when the holder is gone: it did not live through a fork, or was a vfork child that was killed.
@@ -163,7 +175,8 @@ fn is_orphaned(word: u64) -> bool {
         return process::vforks() == 0 || owner == thread_pointer() as u64 & OWNER_MASK;
     }
     let generation = word >> GENERATION_SHIFT;
-    generation != u64::from(process::generation()) && !process::survived(owner as usize, generation as u32)
+    generation != u64::from(process::generation())
+        && !process::survived(owner as usize, generation as u32)
 }
 
 #[cfg(all(loom, test))]

@@ -1,5 +1,8 @@
 //! Address space: reserve, allow, give back; every call can be made to fail in a test.
-#![allow(unsafe_code, reason = "the memory calls of Linux, on address space that this crate reserved")]
+#![allow(
+    unsafe_code,
+    reason = "the memory calls of Linux, on address space that this crate reserved"
+)]
 
 use super::arch::syscall;
 use super::errno::Errno;
@@ -31,7 +34,11 @@ pub(crate) fn reserve(bytes: usize) -> Result<usize, Errno> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new map at an address that the kernel chooses touches nothing that exists.
     unsafe {
-        call(Call::Mmap, libc::SYS_mmap, [0, bytes, protection(libc::PROT_NONE), protection(flags), usize::MAX, 0])
+        call(
+            Call::Mmap,
+            libc::SYS_mmap,
+            [0, bytes, protection(libc::PROT_NONE), protection(flags), usize::MAX, 0],
+        )
     }
 }
 
@@ -40,7 +47,13 @@ pub(crate) fn map(bytes: usize) -> Result<usize, Errno> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: as in `reserve`.
-    unsafe { call(Call::Mmap, libc::SYS_mmap, [0, bytes, protection(access), protection(flags), usize::MAX, 0]) }
+    unsafe {
+        call(
+            Call::Mmap,
+            libc::SYS_mmap,
+            [0, bytes, protection(access), protection(flags), usize::MAX, 0],
+        )
+    }
 }
 
 /// Unmaps a range that [`reserve`] or [`map`] returned, or a part of it.
@@ -57,15 +70,24 @@ pub(crate) fn commit(address: usize, bytes: usize) -> Result<(), Errno> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     note_split();
     // SAFETY: the range is this crate's own reservation.
-    unsafe { call(Call::Mprotect, libc::SYS_mprotect, [address, bytes, protection(access), 0, 0, 0]) }.map(|_| ())
+    unsafe {
+        call(Call::Mprotect, libc::SYS_mprotect, [address, bytes, protection(access), 0, 0, 0])
+    }
+    .map(|_| ())
 }
 
 /// Makes a part of a reservation readable: zeros, without charge.
 pub(crate) fn allow_read(address: usize, bytes: usize) -> Result<(), Errno> {
     note_split();
     // SAFETY: the range is this crate's own reservation.
-    unsafe { call(Call::Mprotect, libc::SYS_mprotect, [address, bytes, protection(libc::PROT_READ), 0, 0, 0]) }
-        .map(|_| ())
+    unsafe {
+        call(
+            Call::Mprotect,
+            libc::SYS_mprotect,
+            [address, bytes, protection(libc::PROT_READ), 0, 0, 0],
+        )
+    }
+    .map(|_| ())
 }
 
 /// Gives the pages of a range back; the next touch reads zeros.  Kernel: madvise(2), `MADV_DONTNEED`.
@@ -90,7 +112,8 @@ fn advise(address: usize, bytes: usize, advice: i32) -> Result<(), Errno> {
     }
     // SAFETY: the range is this crate's own, and the caller has given up its contents where the
     // advice drops them.
-    unsafe { call(Call::Madvise, libc::SYS_madvise, [address, bytes, protection(advice), 0, 0, 0]) }.map(|_| ())
+    unsafe { call(Call::Madvise, libc::SYS_madvise, [address, bytes, protection(advice), 0, 0, 0]) }
+        .map(|_| ())
 }
 
 /// Prefers node `node` for the pages of a range.  Kernel: mbind(2), `MPOL_PREFERRED`: it falls back
@@ -104,7 +127,11 @@ pub(crate) fn prefer_node(address: usize, bytes: usize, node: u32) -> Result<(),
     let bits = mask.len() * 64 + 1;
     // SAFETY: the range is this crate's own reservation; the mask outlives the call.
     unsafe {
-        call(Call::Mbind, libc::SYS_mbind, [address, bytes, MPOL_PREFERRED, mask.as_ptr().expose_provenance(), bits, 0])
+        call(
+            Call::Mbind,
+            libc::SYS_mbind,
+            [address, bytes, MPOL_PREFERRED, mask.as_ptr().expose_provenance(), bits, 0],
+        )
     }
     .map(|_| ())
 }
@@ -115,7 +142,9 @@ pub(crate) fn prefer_node(address: usize, bytes: usize, node: u32) -> Result<(),
 /// The range is writable and the caller's alone.
 pub(crate) unsafe fn zero(address: usize, bytes: usize) {
     // SAFETY: the caller's promise.
-    unsafe { core::ptr::write_bytes(core::ptr::with_exposed_provenance_mut::<u8>(address), 0, bytes) };
+    unsafe {
+        core::ptr::write_bytes(core::ptr::with_exposed_provenance_mut::<u8>(address), 0, bytes)
+    };
 }
 
 /// Copies `bytes` from one block to another.
@@ -125,7 +154,9 @@ pub(crate) unsafe fn zero(address: usize, bytes: usize) {
 pub(crate) unsafe fn copy(from: usize, to: usize, bytes: usize) {
     let source = core::ptr::with_exposed_provenance::<u8>(from);
     // SAFETY: the caller's promise.
-    unsafe { core::ptr::copy_nonoverlapping(source, core::ptr::with_exposed_provenance_mut(to), bytes) };
+    unsafe {
+        core::ptr::copy_nonoverlapping(source, core::ptr::with_exposed_provenance_mut(to), bytes)
+    };
 }
 
 /// The word of a dead object that links it to the next: its first.

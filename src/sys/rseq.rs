@@ -7,7 +7,9 @@
 //! | none | the kernel or a sandbox refuses (valgrind, gVisor, old kernels), or by setting | every call takes the slow path |
 #![allow(unsafe_code, reason = "rseq(2), membarrier(2), and sections that need both")]
 
-use super::arch::{HOT, RSEQ_BYTES, RSEQ_SIGNATURE, cpu_id_at, flip_own, libc_rseq, pop_many, push_many};
+use super::arch::{
+    HOT, RSEQ_BYTES, RSEQ_SIGNATURE, cpu_id_at, flip_own, libc_rseq, pop_many, push_many,
+};
 use super::arch::{thread_block, thread_block_offset, thread_pointer};
 use super::errno::Errno;
 use super::fault::Call;
@@ -104,7 +106,9 @@ fn rseq(flags: usize) -> Result<usize, Errno> {
     let area = thread_pointer().wrapping_add_signed(thread_block_offset());
     // SAFETY: the area is this thread's TLS, aligned to 64; the kernel writes it until it is
     // unregistered, which the key's destructor does before the thread is gone.
-    unsafe { call(Call::Rseq, libc::SYS_rseq, [area, RSEQ_BYTES, flags, RSEQ_SIGNATURE as usize, 0, 0]) }
+    unsafe {
+        call(Call::Rseq, libc::SYS_rseq, [area, RSEQ_BYTES, flags, RSEQ_SIGNATURE as usize, 0, 0])
+    }
 }
 
 /// The CPU this thread runs on, if its sections can run at all.  Registers the thread in mode own.
@@ -148,8 +152,13 @@ pub(crate) unsafe fn flip(cpu: CpuId, old: usize, new: usize) -> bool {
 fn register_fence() {
     const REGISTER_PRIVATE_EXPEDITED_RSEQ: usize = 1 << 8;
     // SAFETY: registering changes nothing but what later calls may do.
-    let result =
-        unsafe { call(Call::Membarrier, libc::SYS_membarrier, [REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0, 0, 0, 0]) };
+    let result = unsafe {
+        call(
+            Call::Membarrier,
+            libc::SYS_membarrier,
+            [REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0, 0, 0, 0],
+        )
+    };
     FENCE.store(u32::from(result.is_ok()), Ordering::Relaxed);
 }
 
@@ -165,7 +174,13 @@ pub(crate) fn fence_cpu(cpu: CpuId) -> Result<(), Errno> {
     const FLAG_CPU: usize = 1;
     let fence = |flags| {
         // SAFETY: a barrier changes no memory.
-        unsafe { call(Call::Membarrier, libc::SYS_membarrier, [PRIVATE_EXPEDITED_RSEQ, flags, cpu.index(), 0, 0, 0]) }
+        unsafe {
+            call(
+                Call::Membarrier,
+                libc::SYS_membarrier,
+                [PRIVATE_EXPEDITED_RSEQ, flags, cpu.index(), 0, 0, 0],
+            )
+        }
     };
     let mut result = fence(FLAG_CPU);
     if result == Err(Errno::PERM) {

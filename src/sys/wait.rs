@@ -24,5 +24,6 @@ fn futex(word: &AtomicU64, operation: i32, value: usize, timeout: usize) {
     let address = core::ptr::from_ref(word).expose_provenance();
     let operation = usize::try_from(operation | libc::FUTEX_PRIVATE_FLAG).unwrap_or(0);
     // SAFETY: the word is live for the call.  An interrupted or refused sleep is a wake for no reason.
-    let _ = unsafe { call(Call::Futex, libc::SYS_futex, [address, operation, value, timeout, 0, 0]) };
+    let _ =
+        unsafe { call(Call::Futex, libc::SYS_futex, [address, operation, value, timeout, 0, 0]) };
 }

@@ -79,6 +79,7 @@ pub(crate) fn here() -> NodeIndex {
 }
 
 fn index_of(node: KernelNode) -> NodeIndex {
-    let found = KERNEL.iter().take(nodes()).position(|known| known.load(Ordering::Relaxed) == node.0);
+    let found =
+        KERNEL.iter().take(nodes()).position(|known| known.load(Ordering::Relaxed) == node.0);
     NodeIndex::new(found.unwrap_or(0))
 }

@@ -37,7 +37,9 @@ pub(crate) fn give_mixed(objects: &mut [usize], back: &mut Homecoming) {
 
 fn destination(object: usize) -> (NodeIndex, Class) {
     let place = region::locate(object);
-    let class = place.and_then(|place| Class::from_byte(place.slice.class_byte(place.run()).load(Ordering::Relaxed)));
+    let class = place.and_then(|place| {
+        Class::from_byte(place.slice.class_byte(place.run()).load(Ordering::Relaxed))
+    });
     match (place, class) {
         (Some(place), Some(class)) => (place.node, class),
         // Its span went back to the page heap, so all its objects were free: this one was freed twice.

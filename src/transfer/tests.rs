@@ -45,7 +45,8 @@ fn any_mix_goes_home() {
             let (some, others) = rest.split_at_mut(count);
             give_mixed(some, &mut Homecoming::default());
             rest = others;
-            let out: u64 = nodes().map(|node| slab::check(region::slice(node)).expect("sound")).sum();
+            let out: u64 =
+                nodes().map(|node| slab::check(region::slice(node)).expect("sound")).sum();
             assert_eq!(out, rest.len() as u64);
         }
     }

@@ -72,7 +72,8 @@ pub(crate) struct Appetite {
 
 impl Appetite {
     /// Every path of the allocator.
-    pub(crate) const WIDE: Self = Self { largest: 24 << 20, bytes: 96 << 20, blocks: 3000, may_starve: false };
+    pub(crate) const WIDE: Self =
+        Self { largest: 24 << 20, bytes: 96 << 20, blocks: 3000, may_starve: false };
 
     pub(crate) const fn starving(self) -> Self {
         Self { may_starve: true, ..self }
@@ -161,7 +162,14 @@ pub(crate) struct Model {
 
 impl Model {
     pub(crate) fn new(seed: u64, appetite: Appetite) -> Self {
-        Self { random: Random::new(seed), appetite, blocks: Vec::new(), bytes: 0, ranges: BTreeMap::new(), starved: 0 }
+        Self {
+            random: Random::new(seed),
+            appetite,
+            blocks: Vec::new(),
+            bytes: 0,
+            ranges: BTreeMap::new(),
+            starved: 0,
+        }
     }
 
     /// Runs `steps` random calls.
@@ -228,8 +236,15 @@ impl Model {
         let align = if self.random.one_in(4) { self.alignment() } else { 16 };
         let pointer = homenode::alloc_zeroed(size, align);
         if !pointer.is_null() {
-            Block { address: pointer.expose_provenance(), size, usable: size, align, tag: 0, is_large: false }
-                .is_zero()?;
+            Block {
+                address: pointer.expose_provenance(),
+                size,
+                usable: size,
+                align,
+                tag: 0,
+                is_large: false,
+            }
+            .is_zero()?;
         }
         self.keep(pointer, size, align)
     }
@@ -241,7 +256,8 @@ impl Model {
         }
         let address = pointer.expose_provenance();
         // SAFETY: the block was just handed out.
-        let usable = unsafe { homenode::usable_size(pointer) }.ok_or_else(|| format!("{pointer:p} is not ours"))?;
+        let usable = unsafe { homenode::usable_size(pointer) }
+            .ok_or_else(|| format!("{pointer:p} is not ours"))?;
         let is_large = size > CLASS_BYTES_MAX || align > CLASS_ALIGN_MAX;
         let block = Block { address, size, usable, align, tag: self.random.next(), is_large };
         self.admit(block)?;
@@ -295,7 +311,11 @@ impl Model {
         block.holds(block.usable, block.usable)?;
         // SAFETY: the block is live.
         let usable = unsafe { homenode::usable_size(block.pointer()) };
-        if usable == Some(block.usable) { Ok(block) } else { Err(format!("now {usable:x?} usable bytes: {block:x?}")) }
+        if usable == Some(block.usable) {
+            Ok(block)
+        } else {
+            Err(format!("now {usable:x?} usable bytes: {block:x?}"))
+        }
     }
 
     fn free_one(&mut self) -> Verdict {
@@ -325,7 +345,8 @@ impl Model {
             _ => (block.size * 2).min(self.appetite.largest),
         };
         // SAFETY: the block is live, this model's own, and its usable size was just asked for.
-        let pointer = unsafe { homenode::realloc(block.pointer(), block.usable, size, block.align) };
+        let pointer =
+            unsafe { homenode::realloc(block.pointer(), block.usable, size, block.align) };
         if pointer.is_null() {
             self.admit(block)?;
             return self.starve(size);
@@ -384,13 +405,19 @@ pub(crate) fn release(block: &Block) {
 
 /// Empties the slabs of all CPUs: drains until none holds an object.
 pub(crate) fn drain() -> Verdict {
-    let is_done = || homenode::drain_all(How::Fence) != Drained::Pending && Census::take().cached == 0;
-    if (0..1000).any(|_| is_done()) { Ok(()) } else { Err("fenced drains do not come to an end".to_owned()) }
+    let is_done =
+        || homenode::drain_all(How::Fence) != Drained::Pending && Census::take().cached == 0;
+    if (0..1000).any(|_| is_done()) {
+        Ok(())
+    } else {
+        Err("fenced drains do not come to an end".to_owned())
+    }
 }
 
 /// Objects out of their spans, by the heap's own check.
 pub(crate) fn objects_out() -> Result<u64, String> {
-    homenode::check().map_err(|address| format!("records disagree at {address:#x}: {:?}", Census::take()))
+    homenode::check()
+        .map_err(|address| format!("records disagree at {address:#x}: {:?}", Census::take()))
 }
 
 /// Holds the whole heap against all blocks that are live: no thread is in a call meanwhile.
@@ -429,6 +456,14 @@ pub(crate) fn is_empty() -> Verdict {
     let out = objects_out()?;
     let census = Census::take();
     let in_use = census.compounds - census.compounds_free;
-    let left = [out, census.runs, census.spans, census.cached, census.compounds_cut, census.compounds_resident, in_use];
+    let left = [
+        out,
+        census.runs,
+        census.spans,
+        census.cached,
+        census.compounds_cut,
+        census.compounds_resident,
+        in_use,
+    ];
     if left == [0; 7] { Ok(()) } else { Err(format!("not empty: {out} objects out, {census:?}")) }
 }

@@ -27,7 +27,8 @@ pub(crate) enum Setting {
     NoRseq,
 }
 
-pub(crate) const EVERY_SETTING: &[Setting] = &[Setting::Default, Setting::FakeNodes, Setting::OwnRseq, Setting::NoRseq];
+pub(crate) const EVERY_SETTING: &[Setting] =
+    &[Setting::Default, Setting::FakeNodes, Setting::OwnRseq, Setting::NoRseq];
 
 impl Setting {
     fn variables(self) -> Option<(&'static str, &'static str)> {
@@ -73,7 +74,8 @@ impl Run {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
-            if text.starts_with("HOMENODE_") || text.starts_with("LD_") || text == "GLIBC_TUNABLES" {
+            if text.starts_with("HOMENODE_") || text.starts_with("LD_") || text == "GLIBC_TUNABLES"
+            {
                 command.env_remove(&name);
             }
         }
@@ -129,7 +131,8 @@ impl Run {
             .stderr(File::create(&stderr).expect("a scratch file"))
             .process_group(0)
             .spawn();
-        let mut child = child.unwrap_or_else(|error| panic!("{} does not start: {error}", self.name));
+        let mut child =
+            child.unwrap_or_else(|error| panic!("{} does not start: {error}", self.name));
         let end = Instant::now() + self.limit;
         let mut hung = false;
         let status = loop {
@@ -152,7 +155,13 @@ impl Run {
         let limit = self.limit;
         let outcome = self.outcome();
         assert!(!outcome.hung, "{name} hangs: killed after {limit:?}\n{}", outcome.stderr);
-        assert!(outcome.passed(), "{name}: {}\n{}{}", outcome.status, outcome.stderr, outcome.stdout);
+        assert!(
+            outcome.passed(),
+            "{name}: {}\n{}{}",
+            outcome.status,
+            outcome.stderr,
+            outcome.stdout
+        );
     }
 }
 
@@ -175,8 +184,10 @@ pub(crate) fn archive() -> PathBuf {
 }
 
 fn built(variable: &str, file: &str) -> PathBuf {
-    let path = std::env::var_os(variable)
-        .map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("release").join(file), PathBuf::from);
+    let path = std::env::var_os(variable).map_or_else(
+        || Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("release").join(file),
+        PathBuf::from,
+    );
     assert!(path.is_file(), "{} is absent: run `make build` first", path.display());
     path
 }
@@ -193,7 +204,11 @@ pub(crate) fn compile_library(source: &str) -> PathBuf {
 }
 
 /// As [`compile`], but a compiler that is absent or fails is the caller's decision.
-pub(crate) fn compile_with(compiler: &str, source: &str, flags: &[&str]) -> Result<PathBuf, String> {
+pub(crate) fn compile_with(
+    compiler: &str,
+    source: &str,
+    flags: &[&str],
+) -> Result<PathBuf, String> {
     // One at a time: tests of one binary share programs.
     static COMPILING: Mutex<()> = Mutex::new(());
     let _one = COMPILING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -205,7 +220,8 @@ pub(crate) fn compile_with(compiler: &str, source: &str, flags: &[&str]) -> Resu
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .collect();
     let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(shorten(&stem));
-    let inputs = [input.clone(), folder.join("check.h"), folder.join("seccomp.h"), folder.join("stats.h")];
+    let inputs =
+        [input.clone(), folder.join("check.h"), folder.join("seccomp.h"), folder.join("stats.h")];
     if flags.iter().all(|flag| !flag.ends_with(".a")) && newer(&output, &inputs) {
         return Ok(output);
     }

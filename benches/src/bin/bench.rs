@@ -69,7 +69,8 @@ impl Pair {
         let Some(path) = &self.json else {
             return Ok(());
         };
-        let text = serde_json::to_string_pretty(report).map_err(|e| Error::File(path.clone(), e.into()))?;
+        let text = serde_json::to_string_pretty(report)
+            .map_err(|e| Error::File(path.clone(), e.into()))?;
         std::fs::write(path, text + "\n").map_err(Error::file(path))
     }
 

@@ -29,8 +29,8 @@ use crate::base::sync::{AtomicU32, AtomicUsize};
 mod x86_64;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::{
-    RSEQ_SIGNATURE, cpu_id_at, environ, flip_own, libc_rseq, pop_many, push_many, syscall, thread_block,
-    thread_block_offset, thread_pointer,
+    RSEQ_SIGNATURE, cpu_id_at, environ, flip_own, libc_rseq, pop_many, push_many, syscall,
+    thread_block, thread_block_offset, thread_pointer,
 };
 
 /// Stacks of a slab: classes first, then one for each other node.
@@ -69,8 +69,11 @@ pub struct Hot {
 
 /// The words that every section reads.
 #[cfg(not(loom))]
-pub static HOT: Hot =
-    Hot { table: AtomicUsize::new(0), rseq_offset: AtomicUsize::new(0), cold_rseq_offset: AtomicUsize::new(0) };
+pub static HOT: Hot = Hot {
+    table: AtomicUsize::new(0),
+    rseq_offset: AtomicUsize::new(0),
+    cold_rseq_offset: AtomicUsize::new(0),
+};
 
 /// A thread's own words, in initial-exec TLS.
 #[repr(C, align(64))]

@@ -32,7 +32,9 @@ global_asm!(
 pub(crate) fn thread_pointer() -> usize {
     let pointer: usize;
     // SAFETY: the psABI keeps the thread pointer's own value at fs:0.
-    unsafe { asm!("mov {}, qword ptr fs:[0]", out(reg) pointer, options(nostack, readonly, preserves_flags)) };
+    unsafe {
+        asm!("mov {}, qword ptr fs:[0]", out(reg) pointer, options(nostack, readonly, preserves_flags))
+    };
     pointer
 }
 
@@ -85,7 +87,8 @@ pub(crate) fn libc_rseq() -> Option<(isize, u32)> {
 
 /// libc's `environ`: null before libc has set it, or where there is none.
 pub(crate) fn environ() -> *const *const u8 {
-    let slot: *const *const *const u8 = core::ptr::with_exposed_provenance(__weak_symbol!("environ"));
+    let slot: *const *const *const u8 =
+        core::ptr::with_exposed_provenance(__weak_symbol!("environ"));
     if slot.is_null() {
         return core::ptr::null();
     }
