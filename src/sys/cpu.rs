@@ -157,10 +157,10 @@ fn is_away(task: &[u8], cpu: CpuId) -> bool {
     }
 }
 
-/// A section makes no system call, so a task that sleeps by one is in none.  State D is no proof: a
-/// page fault inside a section can be about to wait, and find that it need not.
-///
 /// True when a task's stat line says that it sleeps or was last on another CPU.
+///
+/// A section makes no system call, so a task that sleeps in one is in no section.  State D is no
+/// proof: a page fault inside a section can be about to wait, and find that it need not.
 pub(crate) fn stat_is_away(stat: &[u8], cpu: CpuId) -> bool {
     let Some(mut fields) = fields(stat) else { return false };
     let asleep =

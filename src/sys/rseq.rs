@@ -72,7 +72,8 @@ pub(crate) fn mode() -> RseqMode {
 /// Sends every thread's fast path through the slow path, or lets it run.
 pub(crate) fn open_fast_path(open: bool) {
     let offset = if open { HOT.cold_rseq_offset.load(Ordering::Relaxed) } else { 0 };
-    // Release: a section that sees the offset sees the table, too.
+    // Release: a section that sees the offset sees the table, too.  Its two loads stay in order on
+    // x86-64; on another architecture it loads the offset with acquire.
     HOT.rseq_offset.store(offset, Ordering::Release);
 }
 
