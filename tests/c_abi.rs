@@ -78,6 +78,11 @@ fn drains_bring_objects_home() {
 }
 
 #[test]
+fn large_blocks_freed_elsewhere_serve_again() {
+    passes("large_blocks_freed_elsewhere_serve_again.c", &[], &[Setting::FakeNodes]);
+}
+
+#[test]
 fn a_refused_fence_leaves_drains_working() {
     const EPERM: &str = "1";
     const ENOSYS: &str = "38";

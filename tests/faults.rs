@@ -32,6 +32,11 @@ fn a_double_free_of_a_run_is_named() {
 }
 
 #[test]
+fn a_double_free_after_a_trim_is_named() {
+    dies_naming("double_free_after_trim.c", "double free");
+}
+
+#[test]
 fn a_large_double_free_is_named() {
     dies_naming("double_free_large.c", "double free");
 }

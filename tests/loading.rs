@@ -6,11 +6,10 @@ mod support;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use support::{
-    EVERY_SETTING, Run, Setting, archive, compile, compile_library, compile_with, scratch,
-    shared_library, tool,
+    EVERY_SETTING, Run, Setting, archive, compile, compile_library, compile_with, has_tool,
+    scratch, shared_library, tool,
 };
 
 const NOBODY: u32 = 65534;
@@ -135,26 +134,67 @@ fn a_failing_new_throws_in_a_static_program() {
     Run::plain(&program).env("HOMENODE_RSEQ", "off").passes();
 }
 
-#[test]
-fn a_linked_program_runs() {
+/// A program that includes our header and is linked with `-lhomenode`.
+fn linked(source: &str) -> PathBuf {
     let library = shared_library();
     let folder = library.parent().expect("a folder").to_string_lossy();
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("cabi/include");
     let include = format!("-I{}", include.display());
-    let program = compile(
-        "a_linked_program_runs.c",
+    compile(
+        source,
         &[&include, &format!("-L{folder}"), "-lhomenode", &format!("-Wl,-rpath,{folder}")],
-    );
+    )
+}
+
+#[test]
+fn a_linked_program_runs() {
+    let program = linked("a_linked_program_runs.c");
     Run::plain(&program).env("TEST_NEEDS_HOMENODE", "1").passes();
+}
+
+#[test]
+fn statistics_may_come_first() {
+    let program = linked("statistics_may_come_first.c");
+    for (name, value) in [
+        ("LANG", "C"),
+        ("GLIBC_TUNABLES", "glibc.pthread.rseq=0"),
+        ("HOMENODE_RSEQ", "off"),
+        ("HOMENODE_SLICE", "64"),
+    ] {
+        Run::plain(&program).env("TEST_NEEDS_HOMENODE", "1").env(name, value).passes();
+    }
+}
+
+/// Valgrind takes malloc over, unless told that no library has it; then ours serves.
+fn runs_under_valgrind(options: &[&str], arguments: &[&str]) {
+    if !has_tool("valgrind") {
+        return;
+    }
+    let program = compile("a_program_runs_under_valgrind.c", &[]);
+    Run::on_homenode("valgrind".as_ref(), Setting::Default)
+        .args(&["-q", "--error-exitcode=9"])
+        .args(options)
+        .args(&[&program])
+        .args(arguments)
+        .passes();
+}
+
+#[test]
+fn a_program_runs_under_valgrind() {
+    runs_under_valgrind(&[], &[]);
+}
+
+#[test]
+fn a_program_that_we_serve_runs_under_valgrind() {
+    runs_under_valgrind(&["--soname-synonyms=somalloc=nouserintercepts"], &["served"]);
 }
 
 /// Compiles a program against musl; none where that is not installed.
 fn compile_with_musl(source: &str, flags: &[&str]) -> Option<PathBuf> {
-    Command::new("musl-gcc").arg("--version").output().ok()?;
-    Some(
+    has_tool("musl-gcc").then(|| {
         compile_with("musl-gcc", source, flags)
-            .unwrap_or_else(|errors| panic!("{source}: {errors}")),
-    )
+            .unwrap_or_else(|errors| panic!("{source}: {errors}"))
+    })
 }
 
 #[test]
@@ -184,8 +224,8 @@ fn children_inherit_the_preload() {
     let program = compile("children_inherit_the_preload.c", &[]);
     let mut children = vec![PathBuf::from("/bin/true")];
     children.push(compile("a_static_program_works.c", &["-static"]));
-    // A musl program ignores a glibc library; absent here and there, so no failure.
-    children.extend(compile_with("musl-gcc", "a_static_program_works.c", &["-static"]).ok());
+    // A musl program ignores a glibc library.
+    children.extend(compile_with_musl("a_static_program_works.c", &["-static"]));
     for &setting in EVERY_SETTING {
         Run::on_homenode(&program, setting).args(&children).passes();
     }

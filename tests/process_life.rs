@@ -62,6 +62,22 @@ fn a_killed_vfork_child_leaves_the_parent_whole() {
 }
 
 #[test]
+fn a_vfork_after_a_killed_child_does_not_hang() {
+    passes("a_vfork_after_a_killed_child_does_not_hang.c", &["madvise"], EVERY_SETTING);
+    passes("a_vfork_after_a_killed_child_does_not_hang.c", &["mprotect"], EVERY_SETTING);
+}
+
+#[test]
+fn a_drain_in_a_vfork_child_leaves_the_heap_whole() {
+    passes("a_drain_in_a_vfork_child_leaves_the_heap_whole.c", &[], EVERY_SETTING);
+}
+
+#[test]
+fn a_big_process_spawns_fast() {
+    passes("a_big_process_spawns_fast.c", &[], EVERY_SETTING);
+}
+
+#[test]
 fn a_fork_beside_a_vfork_is_fast() {
     passes("a_fork_beside_a_vfork_is_fast.c", &[], EVERY_SETTING);
 }
@@ -98,9 +114,25 @@ fn a_small_signal_stack_suffices() {
 #[test]
 fn a_slow_path_fits_a_kibibyte() {
     let program = compile("a_slow_path_fits_a_kibibyte.c", &[]);
-    for &setting in EVERY_SETTING {
-        // The loader's own work at a first call through the PLT is not ours.
-        Run::on_homenode(&program, setting).env("LD_BIND_NOW", "1").passes();
+    for way in ["malloc", "calloc", "realloc", "line", "page", "huge", "new", "resize"] {
+        for &setting in EVERY_SETTING {
+            // The loader's own work at a first call through the PLT is not ours.
+            Run::on_homenode(&program, setting).args(&[way]).env("LD_BIND_NOW", "1").passes();
+        }
+    }
+}
+
+#[test]
+fn a_request_without_memory_fits_a_kibibyte() {
+    let program = compile("a_request_without_memory_fits_a_kibibyte.c", &[]);
+    for fence in ["granted", "refused"] {
+        for &setting in EVERY_SETTING {
+            Run::on_homenode(&program, setting)
+                .args(&[fence])
+                .env("HOMENODE_SLICE", "64")
+                .env("LD_BIND_NOW", "1")
+                .passes();
+        }
     }
 }
 

@@ -3,13 +3,20 @@
 #define STATS_H
 #include "check.h"
 
-/* A number of the statistics, by its name. */
-static inline long statistic(const char *name) {
+/* The statistics as JSON, until the next call. */
+static inline const char *statistics(void) {
     size_t (*json)(char *, size_t);
     *(void **)&json = dlsym(RTLD_DEFAULT, "hn_stats_json");
     if (!json && !homenode_required()) SKIP("not on homenode");
-    static char text[65536], key[64];
+    static char text[65536];
     CHECK(json && json(text, sizeof text) < sizeof text);
+    return text;
+}
+
+/* A number of the statistics, by its name. */
+static inline long statistic(const char *name) {
+    static char key[64];
+    const char *text = statistics();
     snprintf(key, sizeof key, "\"%s\":", name);
     const char *found = strstr(text, key);
     if (!found) FAIL("no %s in %s", key, text);

@@ -1,18 +1,19 @@
 /* Tagged-object stress. Every live object names its own address and its holder; an object handed
  * out twice, drained twice or reused while live shows a wrong name. Threads free their own and each
  * other's objects, are interrupted by a handler that allocates, exit and are replaced, and move
- * between CPUs, while the main thread drains CPUs both ways and forks. What is lost shows as growth.
+ * between CPUs, while the main thread drains CPUs both ways and forks. What is lost is still out at
+ * the end, when everything has been freed.
  *
  * -t threads  -s seconds  -f fence drains/s  -q quiet drains/s  -i timer us (0: off)
  * -k forks/s  -r a thread's life in ms (0: for ever)  -p (pin lives to alternating CPUs) */
-#include "check.h"
+#include "stock.h"
 #include <sys/time.h>
 
 typedef struct { uintptr_t self; uint64_t holder; uint32_t size, pad; } object;
-enum { SLOTS = 256, FENCE = 1, QUIET = 2, BACKGROUND = 999 };
+enum { SLOTS = 256, FROM_HANDLERS = 16, FENCE = 1, QUIET = 2, BACKGROUND = 999 };
 static const uint64_t IN_TRANSIT = ~0ull;
 
-static _Atomic(object *) exchange[SLOTS], from_handlers[16];
+static _Atomic(object *) exchange[SLOTS], from_handlers[FROM_HANDLERS];
 static volatile int stopping;
 static long wrong, operations, handled;
 static int live_threads, pinned, life_ms, cpus;
@@ -100,7 +101,7 @@ static void on_alarm(int signal_number) {
     int kept = errno;
     for (int i = 0; i < 3; i++) end(make(sizes[(n + i) % 6], 7), 7, "handler's object");
     object *mine = make(sizes[n % 6], IN_TRANSIT);
-    mine = __atomic_exchange_n(&from_handlers[n % 16], mine, __ATOMIC_ACQ_REL);
+    mine = __atomic_exchange_n(&from_handlers[n % FROM_HANDLERS], mine, __ATOMIC_ACQ_REL);
     if (mine) end(mine, IN_TRANSIT, "another handler's object");
     errno = kept;
 }
@@ -115,6 +116,14 @@ static void be_the_child(void) {
         i % 2 ? end(inherited[i], i, "inherited object") : note(inherited[i], i, "inherited object");
     for (int i = 0; i < 300; i++) end(fresh[i], 1000u + (unsigned)i, "child's object");
     _exit(wrong != before);
+}
+
+static void end_what_is_left(void) {
+    for (unsigned i = 0; i < BACKGROUND; i++) end(inherited[i], i, "background object");
+    for (int i = 0; i < SLOTS; i++)
+        if (exchange[i]) end(exchange[i], IN_TRANSIT, "object in transit");
+    for (int i = 0; i < FROM_HANDLERS; i++)
+        if (from_handlers[i]) end(from_handlers[i], IN_TRANSIT, "a handler's object");
 }
 
 int main(int argc, char **argv) {
@@ -133,6 +142,7 @@ int main(int argc, char **argv) {
     int (*drain)(unsigned, int, size_t *) = (int (*)(unsigned, int, size_t *))dlsym(RTLD_DEFAULT, "hn_drain_cpu");
     CHECK(drain || !homenode_required());
     cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    const struct stock at_start = drain ? take_stock() : (struct stock){0, 0};
     uint32_t x = 42;
     for (unsigned i = 0; i < BACKGROUND; i++) inherited[i] = make(pick_size(&x), i);
     signal(SIGALRM, on_alarm);
@@ -177,9 +187,11 @@ int main(int argc, char **argv) {
     }
     stopping = 1;
     while (__atomic_load_n(&live_threads, __ATOMIC_ACQUIRE) > 0) pause_us(1000);
-    for (unsigned i = 0; i < BACKGROUND; i++) end(inherited[i], i, "background object");
+    setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
+    await_the_last_thread();
+    end_what_is_left();
     long late_kib = resident_kib(), grown = late_kib - early_kib;
-    int lost = early_kib && grown > 96 * 1024;
+    int lost = (early_kib && grown > 96 * 1024) || (drain && has_lost(at_start));
     printf("%d threads %.0f s: %.1f M operations, %ld drains (%ld pending, %ld refused) of %zu objects, "
            "%ld signals, %ld forks (%ld hung), grown %ld KiB, %ld wrong\n",
            threads, duration, operations / 1e6, drains, pending, refused, brought, handled, children,

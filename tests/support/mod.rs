@@ -220,8 +220,8 @@ pub(crate) fn compile_with(
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .collect();
     let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(shorten(&stem));
-    let inputs =
-        [input.clone(), folder.join("check.h"), folder.join("seccomp.h"), folder.join("stats.h")];
+    let names = [source, "check.h", "seccomp.h", "stack.h", "stats.h", "stock.h"];
+    let inputs = names.map(|name| folder.join(name));
     if flags.iter().all(|flag| !flag.ends_with(".a")) && newer(&output, &inputs) {
         return Ok(output);
     }
@@ -248,6 +248,13 @@ pub(crate) fn tool(command: &str, args: &[&str], file: &Path) -> String {
     let output = output.unwrap_or_else(|error| panic!("{command}: {error}"));
     assert!(output.status.success(), "{command} {args:?} {}: {}", file.display(), output.status);
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// True where `tool` is installed. A test that lacks one is skipped, but not by CI.
+pub(crate) fn has_tool(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok();
+    assert!(found || std::env::var_os("CI").is_none(), "{tool} is absent, and CI needs it");
+    found
 }
 
 /// A new path in the scratch folder, unlike any other process's.
