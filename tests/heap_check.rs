@@ -11,17 +11,13 @@ use std::time::{Duration, Instant};
 
 use heap::{Appetite, Model, Verdict, drain, is_empty, objects_out};
 use homenode::How;
-use support::Run;
 
-/// Names the test whose body this process is to run.
-const BODY: &str = "TEST_BODY";
 /// A child that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(20);
 const HAMMERS: u64 = 6;
 
-type Setting = &'static [(&'static str, &'static str)];
-
-const SETTINGS: [Setting; 3] = [&[], &[("HOMENODE_FAKE_NODES", "2")], &[("HOMENODE_RSEQ", "off")]];
+const SETTINGS: &[&[(&str, &str)]] =
+    &[&[], &[("HOMENODE_FAKE_NODES", "2")], &[("HOMENODE_RSEQ", "off")]];
 
 unsafe extern "C" {
     fn fork() -> i32;
@@ -31,18 +27,9 @@ unsafe extern "C" {
     fn write(descriptor: i32, bytes: *const u8, length: usize) -> isize;
 }
 
-/// Runs `body` in a process of its own in each setting: the heap is one a process.
+/// Runs `body` in a process of its own in each setting.
 fn in_each_setting(test: &str, body: fn()) {
-    if std::env::var_os(BODY).is_some() {
-        return body();
-    }
-    let program = std::env::current_exe().expect("a program has a path");
-    for setting in SETTINGS {
-        let run =
-            Run::plain(&program).args(&[test, "--exact", "--nocapture"]).env(BODY, test).limit(60);
-        let outcome = setting.iter().fold(run, |run, (name, value)| run.env(name, value)).outcome();
-        assert!(outcome.passed(), "{test} in {setting:?}: {outcome:?}");
-    }
+    support::in_each_setting(test, SETTINGS, body);
 }
 
 /// What a thread does that is to be in a slow path when another one forks.

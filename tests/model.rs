@@ -8,30 +8,18 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use heap::{Appetite, Block, Model, Random, Verdict, agrees, is_empty, objects_out, release};
-use support::Run;
 
-/// Names the test whose body this process is to run.
-const BODY: &str = "TEST_BODY";
+const SETTINGS: &[&[(&str, &str)]] = &[
+    &[],
+    &[("HOMENODE_FAKE_NODES", "2")],
+    &[("HOMENODE_RSEQ", "off")],
+    &[("HOMENODE_RSEQ", "off"), ("HOMENODE_FAKE_NODES", "2")],
+    &[("GLIBC_TUNABLES", "glibc.pthread.rseq=0"), ("HOMENODE_FAKE_NODES", "3")],
+];
 
-/// Runs `body` in a process of its own in each setting: the heap is one a process.
+/// Runs `body` in a process of its own in each setting.
 fn in_each_setting(test: &str, body: fn()) {
-    const SETTINGS: [&[(&str, &str)]; 5] = [
-        &[],
-        &[("HOMENODE_FAKE_NODES", "2")],
-        &[("HOMENODE_RSEQ", "off")],
-        &[("HOMENODE_RSEQ", "off"), ("HOMENODE_FAKE_NODES", "2")],
-        &[("GLIBC_TUNABLES", "glibc.pthread.rseq=0"), ("HOMENODE_FAKE_NODES", "3")],
-    ];
-    if std::env::var_os(BODY).is_some() {
-        return body();
-    }
-    let program = std::env::current_exe().expect("a program has a path");
-    for setting in SETTINGS {
-        let run =
-            Run::plain(&program).args(&[test, "--exact", "--nocapture"]).env(BODY, test).limit(60);
-        let outcome = setting.iter().fold(run, |run, (name, value)| run.env(name, value)).outcome();
-        assert!(outcome.passed(), "{test} in {setting:?}: {outcome:?}");
-    }
+    support::in_each_setting(test, SETTINGS, body);
 }
 
 fn holds(verdict: Verdict) {

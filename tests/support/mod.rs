@@ -296,3 +296,20 @@ fn kill_group(leader: u32) {
     let kill = format!("kill -9 -{leader}");
     Command::new("/bin/sh").args(["-c", &kill]).status().expect("/bin/sh runs");
 }
+
+/// Names the test whose body this process is to run.
+const BODY: &str = "TEST_BODY";
+
+/// Runs `body` in a process of its own in each of `settings`: the heap is one a process.
+pub(crate) fn in_each_setting(test: &str, settings: &[&[(&str, &str)]], body: fn()) {
+    if std::env::var_os(BODY).is_some() {
+        return body();
+    }
+    let program = std::env::current_exe().expect("a program has a path");
+    for setting in settings {
+        let run =
+            Run::plain(&program).args(&[test, "--exact", "--nocapture"]).env(BODY, test).limit(60);
+        let outcome = setting.iter().fold(run, |run, (name, value)| run.env(name, value)).outcome();
+        assert!(outcome.passed(), "{test} in {setting:?}: {outcome:?}");
+    }
+}
