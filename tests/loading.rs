@@ -226,6 +226,8 @@ fn children_inherit_the_preload() {
     children.push(compile("a_static_program_works.c", &["-static"]));
     // A musl program ignores a glibc library.
     children.extend(compile_with_musl("a_static_program_works.c", &["-static"]));
+    // The loader of a 32-bit program says that it ignores the library, and goes on.
+    children.extend(compile_with("cc", "a_static_program_works.c", &["-m32"]).ok());
     for &setting in EVERY_SETTING {
         Run::on_homenode(&program, setting).args(&children).passes();
     }
