@@ -9,6 +9,8 @@ use crate::sys::{process, rseq};
 /// False: the caller must fork instead, since its handler interrupted the allocator.
 pub extern "C" fn vfork_begin() -> bool {
     let Some(_busy) = Busy::enter() else { return false };
+    // Never in the child: the process that starts the allocator is the one whose id is kept.
+    start::ensure();
     process::notice_fork();
     let _held = VFORK.enter(Rank::Start);
     process::begin_vfork();

@@ -140,7 +140,7 @@ fn alloc_large(size: usize, align: usize) -> (*mut u8, bool) {
     }
     let Some(_busy) = Busy::enter() else { return (alloc_in_handler(size, align), false) };
     let nodes = topo::nodes();
-    if prepare() && size > region::geometry().bytes {
+    if start::ensure() && size > region::geometry().bytes {
         // No slice is that long: nothing that could be given back would help.
         return (core::ptr::null_mut(), false);
     }

@@ -29,7 +29,7 @@ fn start() -> bool {
     let _held = LOCK.enter(Rank::Start);
     if !is_ready() && begin() {
         READY.store(1, Ordering::Release);
-        // A child of vfork may be the one that starts.
+        // Where the start before a vfork failed, a child may be the one that starts.
         rseq::open_fast_path(process::vforks() == 0);
     }
     is_ready()

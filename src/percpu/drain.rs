@@ -117,7 +117,7 @@ fn empty(record: &Cpu, slab: Slab, tidy: &impl Fn(&mut [usize])) -> u64 {
     let mut back = Homecoming::default();
     let mut objects = 0;
     for stack in 0..STACKS {
-        // SAFETY: `drain_cpu` proved that no section uses the slab, and keeps the flip lock.
+        // SAFETY: `drain_proved` has the proof that no section uses the slab, and keeps the flip lock.
         let words = unsafe { slab.take_stack(stack) };
         objects += words.len() as u64;
         if stack >= REMOTE_STACK {
