@@ -7,10 +7,12 @@ mod heap;
 mod support;
 
 use std::process::exit;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use heap::{Appetite, Model, Verdict, agrees, is_empty};
+use homenode::How;
 use support::{Outcome, Run};
 
 /// The call that is to fail in this process, and after how many others.
@@ -76,8 +78,11 @@ fn body(call: &str, after: u32) -> i32 {
     // Once is enough: what was not refused by then is not refused any more.
     let disarm =
         || assert!(homenode::fail_call(call, u32::MAX - 1), "there is a call named {call}");
-    if call == "futex" {
-        crowd();
+    // Two calls come by chance of scheduling alone: the chance is given often.
+    match call {
+        "futex" => (0..5).take_while(|_| refusals(call) == 0).for_each(|_| crowd()),
+        "getdents" => (0..20).take_while(|_| refusals(call) == 0).for_each(|_| scatter()),
+        _ => {}
     }
     match program(disarm) {
         Ok(()) if refusals(call) == 0 => NONE_LEFT,
@@ -89,17 +94,29 @@ fn body(call: &str, after: u32) -> i32 {
     }
 }
 
-#[expect(unsafe_code, reason = "homenode::free is unsafe")]
 /// So many threads at one lock that a holder is preempted now and then, and the others sleep.
 fn crowd() {
+    thread::scope(|scope| (0..16).for_each(|_| drop(scope.spawn(|| use_pairs(60_000)))));
+}
+
+/// Threads on every CPU, and then a drain of all by looking at tasks.
+fn scatter() {
+    let barrier = Barrier::new(4);
     let work = || {
-        for _ in 0..60_000 {
-            let block = homenode::alloc(64);
-            // SAFETY: the block was just handed out, or is null.
-            unsafe { homenode::free(block) };
-        }
+        barrier.wait();
+        use_pairs(1_000_000);
     };
-    thread::scope(|scope| (0..16).for_each(|_| drop(scope.spawn(work))));
+    thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(work))));
+    homenode::drain_all(How::Quiet);
+}
+
+#[expect(unsafe_code, reason = "homenode::free is unsafe")]
+fn use_pairs(count: u32) {
+    for _ in 0..count {
+        let block = homenode::alloc(64);
+        // SAFETY: the block was just handed out, or is null.
+        unsafe { homenode::free(block) };
+    }
 }
 
 /// A program of several threads, first with the fault ahead, then without.
