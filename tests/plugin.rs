@@ -16,12 +16,15 @@ const RTLD_NOW: c_int = 2;
 fn plugin() -> CString {
     let mut path: PathBuf = std::env::current_exe().expect("this test has a path");
     path.pop();
-    path.set_file_name("examples");
+    path.pop();
+    // A profile's folder has its name, but for one.
+    let folder = path.file_name().and_then(|name| name.to_str()).expect("target/<profile>");
+    let profile = if folder == "debug" { "dev" } else { folder }.to_owned();
+    path.push("examples");
     path.push("libplugin.so");
     // `cargo test` builds examples, `cargo test --test plugin` does not.
-    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--profile", profile, "--example", "plugin"])
+        .args(["build", "--quiet", "--profile", &profile, "--example", "plugin"])
         .status();
     assert!(
         built.is_ok_and(|status| status.success()) && path.exists(),
