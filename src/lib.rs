@@ -60,6 +60,10 @@ mod region {
     mod frontier;
 }
 #[cfg(loom)]
+mod transfer {
+    mod rack;
+}
+#[cfg(loom)]
 mod sys {
     mod generation;
     pub(crate) mod lock;

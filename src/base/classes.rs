@@ -10,9 +10,7 @@
 //! The assembler of the fast path computes the same function: a table up to
 //! [`TABLE_MAX`], [`geometric`] above it.
 
-use super::config::{
-    BATCH_BYTES, BATCH_MAX, RUN_BYTES, SLAB_CLASS_BYTES, SLAB_OBJECTS_MAX, SLAB_OBJECTS_MIN,
-};
+use super::config::{BATCH_BYTES, BATCH_MAX, RUN_BYTES};
 
 /// A size class: 1 to [`CLASSES`] - 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -43,8 +41,6 @@ pub(crate) struct Shape {
     pub(crate) objects: u32,
     /// Objects moved at once between a CPU's slab and the layers below.
     pub(crate) batch: u32,
-    /// Objects that a CPU's slab holds.
-    pub(crate) capacity: u32,
     /// `ceil(2^40 / size)`: an offset times this, shifted right by 40, is its object's index.
     inverse: u64,
 }
@@ -62,8 +58,7 @@ pub static TABLE: [u8; TABLE_MAX / 8 + 1] = {
 
 /// Shapes by class.
 pub(crate) static SHAPES: [Shape; CLASSES] = {
-    let mut shapes =
-        [Shape { size: 0, runs: 0, objects: 0, batch: 0, capacity: 0, inverse: 0 }; CLASSES];
+    let mut shapes = [Shape { size: 0, runs: 0, objects: 0, batch: 0, inverse: 0 }; CLASSES];
     let mut class = 1;
     while class < CLASSES {
         shapes[class] = shape_of(size_of_class(class));
@@ -111,7 +106,6 @@ const fn shape_of(size: usize) -> Shape {
         runs: runs as u32,
         objects: (runs * RUN_BYTES / size) as u32,
         batch: batch as u32,
-        capacity: clamp(SLAB_CLASS_BYTES / size, SLAB_OBJECTS_MIN, SLAB_OBJECTS_MAX) as u32,
         inverse: (1_u64 << 40).div_ceil(size as u64),
     }
 }

@@ -31,12 +31,28 @@ pub(crate) const FREE_RESIDENT_MAX: u32 = 16;
 pub(crate) const BATCH_MAX: usize = 32;
 /// A batch holds at most this many bytes, but at least one object.
 pub(crate) const BATCH_BYTES: usize = 64 << 10;
+/// Trays of a rack: whole batches of one class that wait between CPUs.  Few under loom.
+pub(crate) const RACK_TRAYS_MAX: usize = if cfg!(loom) { 2 } else { 64 };
+/// Bytes that one rack holds at most, but at least one batch: all racks of a lane hold 40 MiB.
+pub(crate) const RACK_BYTES: usize = 512 << 10;
+/// Lanes: CPUs that share a last-level cache share racks.  Further caches share the lanes of others.
+pub(crate) const LANES_MAX: usize = 16;
+
+/// Bytes of a CPU's slab, at most: header and stacks.  Only what is used is resident.
+pub(crate) const SLAB_BYTES_MAX: usize = 256 << 10;
+/// Bytes of a slab, at least; a packed one needs 8 KiB, and half a KiB a node.
+pub(crate) const SLAB_BYTES_LEAST: usize = 32 << 10;
+/// Slabs that fit a node's metadata room: a CPU has two, or three while it is drained.
+pub(crate) const ROOM_SLABS: usize = 64;
 /// Objects of one class that a CPU's slab holds at most.
-pub(crate) const SLAB_OBJECTS_MAX: usize = 1024;
-/// Bytes of one class that a CPU's slab holds at most, but at least [`SLAB_OBJECTS_MIN`] objects.
-pub(crate) const SLAB_CLASS_BYTES: usize = 256 << 10;
-/// Objects of one class that a CPU's slab can always hold.
-pub(crate) const SLAB_OBJECTS_MIN: usize = 2;
+pub(crate) const SLAB_OBJECTS_MAX: usize = 2048;
+/// Bytes of objects that each CPU's slab may be divided for without asking.
+pub(crate) const SLAB_FREE_BYTES: usize = 2 << 20;
+/// Bytes of objects that all CPUs' slabs together may be divided for, beyond [`SLAB_FREE_BYTES`] each:
+/// two CPUs can keep a thousand objects of 16 KiB.
+pub(crate) const SLAB_SHARED_BYTES: usize = 64 << 20;
+/// Objects of more bytes are cached by a CPU only after one came back that was soon wanted again.
+pub(crate) const SLAB_EAGER_BYTES: usize = 32 << 10;
 /// Objects of one other node that a CPU's slab holds before they go home.
 pub(crate) const REMOTE_OBJECTS: usize = 64;
 /// Larger objects of another node go home at once: a CPU holds back 2 MiB of a node at most.
@@ -59,8 +75,10 @@ const _: () = assert!(BATCH_MAX * 8 <= 256, "a batch takes a quarter of the slow
 pub(crate) const SPAN_RECORD_BYTES: usize = 64 + RUN_BYTES / 8 / 8;
 /// Bytes of a node's page heap record and pools, at the start of its slice's metadata room.
 pub(crate) const NODE_RECORD_BYTES: usize = 12 << 10;
-/// The part of [`NODE_RECORD_BYTES`] that is the page heap's.
+/// The part of [`NODE_RECORD_BYTES`] that is the page heap's: its start.
 pub(crate) const PAGEHEAP_RECORD_BYTES: usize = 1 << 10;
+/// The part of [`NODE_RECORD_BYTES`] that is the transfer cache's: its end.
+pub(crate) const TRANSFER_RECORD_BYTES: usize = 1 << 10;
 /// A slice's metadata room, for records of no fixed place, is this fraction of the slice.
 pub(crate) const ROOM_FRACTION: usize = 64;
 /// The smallest metadata room, in bytes.

@@ -1,6 +1,6 @@
 //! Names of things as types: a node, a CPU, a compound, a class are never mixed up.
 
-use super::config::{COMPOUND_SHIFT, NODES_MAX};
+use super::config::{COMPOUND_SHIFT, LANES_MAX, NODES_MAX};
 
 /// A node as the allocator counts them: dense, from 0.  Not the kernel's number: see [`KernelNode`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
@@ -39,6 +39,31 @@ impl CpuId {
     }
 }
 
+/// A lane: CPUs that share a last-level cache, counted in the order in which they are met.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LaneId(u8);
+
+impl LaneId {
+    /// The lane with this index; indices past the last wrap round.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "reduced below 16")]
+    pub(crate) const fn new(index: usize) -> Self {
+        Self((index % LANES_MAX) as u8)
+    }
+
+    /// The index, below [`LANES_MAX`].
+    #[must_use]
+    pub(crate) const fn get(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The lane `steps` further on, round and round.
+    #[must_use]
+    pub(crate) const fn after(self, steps: usize) -> Self {
+        Self::new(self.get() + steps)
+    }
+}
+
 /// A compound page's index in its slice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
 pub(crate) struct CompoundId(pub(crate) u32);
@@ -50,4 +75,4 @@ impl CompoundId {
     }
 }
 
-const _: () = assert!(NODES_MAX <= 256);
+const _: () = assert!(NODES_MAX <= 256 && LANES_MAX <= 256);

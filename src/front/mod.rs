@@ -26,7 +26,7 @@ use crate::region::{self, Place, State};
 use crate::slab::{self, Homecoming};
 use crate::sys::fatal::{Fault, die, misuse, not_a_start};
 use crate::sys::{mem, process};
-use crate::{percpu, topo};
+use crate::{percpu, topo, transfer};
 
 /// Largest request, in bytes: what a pointer difference can express.
 const REQUEST_MAX: usize = isize::MAX.cast_unsigned();
@@ -302,10 +302,12 @@ fn resize(address: usize, usable: usize, size: usize) -> bool {
     Busy::enter().is_some_and(|_busy| prepare() && large::resize(&place, size))
 }
 
-/// Gives the spans of all nodes without an object out back to their page heaps.
+/// Gives what waits between CPUs back to the spans, and the spans of all nodes without an object out
+/// back to their page heaps.
 fn trim_spans() {
     let mut back = Homecoming::default();
     for (node, _) in region::open_slices() {
+        transfer::flush(node, &mut back);
         slab::trim(node, &mut back);
     }
 }

@@ -9,7 +9,7 @@ use crate::base::config::COMPOUND_BYTES;
 use crate::sys::fault;
 use crate::sys::file::{Fd, Text};
 use crate::sys::rseq::{self, RseqMode};
-use crate::{pageheap, percpu, region, slab, topo};
+use crate::{pageheap, percpu, region, slab, topo, transfer};
 
 /// The heap's numbers at some moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct Census {
     pub cpus: u64,
     /// Objects in the slabs of CPUs.
     pub cached: u64,
+    /// Objects in the racks between CPUs.
+    pub racked: u64,
     /// Misses of the fast path.
     pub misses: u64,
     /// Objects that drains took from slabs.
@@ -53,6 +55,7 @@ impl Census {
             let [cut, runs] = pageheap::census(slice);
             census.compounds_cut += u64::from(cut);
             census.runs += u64::from(runs);
+            census.racked += transfer::census(slice);
             for class in Class::all() {
                 let pool = slab::census(slice, class);
                 census.spans += u64::from(pool.spans);
@@ -71,7 +74,7 @@ impl Census {
         [used * COMPOUND_BYTES as u64, self.compounds_resident * COMPOUND_BYTES as u64]
     }
 
-    const fn fields(&self) -> [(&'static str, u64); 12] {
+    const fn fields(&self) -> [(&'static str, u64); 13] {
         [
             ("compounds", self.compounds),
             ("compounds_free", self.compounds_free),
@@ -83,6 +86,7 @@ impl Census {
             ("returned", self.returned),
             ("cpus", self.cpus),
             ("cached", self.cached),
+            ("racked", self.racked),
             ("misses", self.misses),
             ("drained", self.drained),
         ]

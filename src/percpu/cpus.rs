@@ -5,20 +5,26 @@ pub(super) use super::flip::Phase;
 
 use crossbeam_utils::CachePadded;
 
+use super::division::Division;
 use super::flip::Flip;
 use super::slab::Slab;
-use crate::base::ids::{CpuId, NodeIndex};
-use crate::base::sync::{AtomicU64, AtomicUsize, Ordering};
-use crate::sys::arch::HOT;
+use crate::base::classes::Class;
+use crate::base::ids::{CpuId, LaneId, NodeIndex};
+use crate::base::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::slab::Homecoming;
+use crate::sys::arch::{HOT, REMOTE_STACK, STACKS};
 use crate::sys::lock::{Held, Lock, Rank};
 use crate::sys::{mem, process, rseq};
-use crate::{region, topo};
+use crate::{region, slab, topo, transfer};
 
 /// A CPU's record.  Zero bytes are an absent one.
 #[derive(Debug)]
 pub(super) struct Cpu {
     lock: Lock,
     flip: Flip,
+    division: Division,
+    /// Lane; 0 until it is looked up, at the [`LANE_MISSES`]th miss.
+    lane: AtomicU32,
     generation: AtomicUsize,
     /// Misses of the fast path that came here.
     pub(super) misses: AtomicU64,
@@ -31,7 +37,12 @@ pub(super) struct Cpu {
 pub(super) struct Seat {
     pub(super) cpu: CpuId,
     pub(super) node: NodeIndex,
+    pub(super) lane: LaneId,
+    record: &'static Cpu,
 }
+
+/// Misses of a CPU before it asks the system which cache it shares: short programs never do.
+const LANE_MISSES: u64 = 256;
 
 static RECORDS: AtomicUsize = AtomicUsize::new(0);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -80,11 +91,33 @@ pub(super) fn seat() -> Option<Seat> {
     }
     let cpu = rseq::current_cpu()?;
     let record = record(cpu)?;
-    record.misses.fetch_add(1, Ordering::Relaxed);
+    let misses = record.misses.fetch_add(1, Ordering::Relaxed);
     if matches!(record.phase(), Phase::Absent | Phase::Asked) {
         record.settle(cpu)?;
     }
-    Some(Seat { cpu, node: record.node() })
+    if misses == LANE_MISSES {
+        record.look_up_lane(cpu);
+    }
+    Some(Seat { cpu, node: record.node(), lane: record.lane(), record })
+}
+
+impl Seat {
+    /// Tells the CPU that a class ran out; a slab that has too little of it is divided anew.
+    pub(super) fn note_refill(&self, class: Class) {
+        if self.record.division.note_refill(class) {
+            self.record.grow(self.cpu, class);
+        }
+    }
+
+    /// Tells the CPU that a class ran over; true when there is more room now.
+    pub(super) fn note_overflow(&self, class: Class) -> bool {
+        self.record.division.note_overflow(class) && self.record.grow(self.cpu, class)
+    }
+
+    /// Objects of a class that the CPU's slab has room for.
+    pub(super) fn capacity(&self, class: Class) -> usize {
+        self.record.division.capacity(class.index())
+    }
 }
 
 /// Objects in all slabs, misses, and objects drained: for stats.
@@ -94,8 +127,7 @@ pub(crate) fn census() -> [u64; 4] {
         let slab = cpu.flip.live();
         if slab != 0 {
             sums[0] += 1;
-            let cached: usize =
-                (0..crate::sys::arch::STACKS).map(|stack| Slab(slab).len(stack)).sum();
+            let cached: usize = (0..STACKS).map(|stack| Slab(slab).len(stack)).sum();
             sums[1] += cached as u64;
         }
         sums[2] += cpu.misses.load(Ordering::Relaxed);
@@ -128,12 +160,65 @@ impl Cpu {
         }
     }
 
-    /// An empty slab for this CPU.
-    fn build(&self, cpu: CpuId) -> Option<usize> {
+    /// An empty slab for this CPU, of `spare` if that is none; under the flip lock.
+    fn build(&self, cpu: CpuId, spare: usize) -> Option<usize> {
         let node = self.node();
         let slice = region::slice(node);
-        slice.open(node).ok()?;
-        Some(Slab::build(slice, node, cpu, self.generation.fetch_add(1, Ordering::Relaxed))?.0)
+        let slab = if spare == 0 {
+            slice.open(node).ok()?;
+            Slab::room(slice)?
+        } else {
+            Slab(spare)
+        };
+        self.division.begin(Slab::words());
+        let generation = self.generation.fetch_add(1, Ordering::Relaxed);
+        slab.divide(slice, &self.division, (node, cpu), generation);
+        Some(slab.0)
+    }
+
+    /// On the CPU itself: divides its slab anew, so that a class has more room.
+    #[cold]
+    fn grow(&'static self, cpu: CpuId, class: Class) -> bool {
+        let Some(held) = self.lock.try_enter(Rank::Flip) else { return false };
+        self.recover(&held, cpu);
+        if self.phase() != Phase::Live || !self.division.grow(class, Slab::words()) {
+            return false;
+        }
+        let Some(old) = self.flip_own(cpu) else { return false };
+        let mut back = Homecoming::default();
+        for stack in 0..STACKS {
+            // SAFETY: the flip in a section of the CPU proved that no section uses the old slab.
+            let objects = unsafe { old.take_stack(stack) };
+            if objects.is_empty() {
+                continue;
+            }
+            // Room was taken from some, or this thread runs elsewhere by now.
+            let kept = rseq::push(cpu, stack, objects);
+            self.send_home(stack, &mut objects[kept..], &mut back);
+        }
+        self.keep(old);
+        true
+    }
+
+    /// Sends objects of one stack to the spans of their homes.
+    pub(super) fn send_home(&self, stack: usize, objects: &mut [usize], back: &mut Homecoming) {
+        if stack >= REMOTE_STACK {
+            transfer::sort(objects, |home, class, batch| slab::give(home, class, batch, back));
+        } else if let Some(class) = u8::try_from(stack).ok().and_then(Class::from_byte)
+            && !objects.is_empty()
+        {
+            slab::give(self.node(), class, objects, back);
+        }
+    }
+
+    fn lane(&self) -> LaneId {
+        LaneId::new(self.lane.load(Ordering::Relaxed) as usize)
+    }
+
+    #[cold]
+    fn look_up_lane(&self, cpu: CpuId) {
+        let lane = topo::lane_of(cpu);
+        self.lane.store(u32::try_from(lane.get()).unwrap_or(0), Ordering::Relaxed);
     }
 
     /// On the CPU itself: gives an absent CPU its first slab, or answers a drain that asks.
@@ -143,25 +228,25 @@ impl Cpu {
         self.recover(&held, cpu);
         // SAFETY: the flip lock is held, and the slab is metadata that stays.
         let flip = |slab| unsafe { rseq::flip(cpu, miss(), slab) };
-        self.flip.settle(|| topo::node_of(cpu), || self.build(cpu), flip)
+        self.flip.settle(|| topo::node_of(cpu), |spare| self.build(cpu, spare), flip)
     }
 
     /// Flips the CPU, which is this thread's own, to an empty slab.  The old one is the caller's.
     pub(super) fn flip_own(&self, cpu: CpuId) -> Option<Slab> {
         // SAFETY: as in `settle`; the caller holds the flip lock.
         let flip = |old, slab| unsafe { rseq::flip(cpu, old, slab) };
-        self.flip.exchange(|| self.build(cpu), flip).map(Slab)
+        self.flip.exchange(|spare| self.build(cpu, spare), flip).map(Slab)
     }
 
     /// Flips the CPU to the slab that misses: from here on its next slow path answers.  False: there is
     /// no memory for the slab that comes after.
     pub(super) fn ask(&self, cpu: CpuId) -> bool {
-        self.flip.ask(entry(cpu), miss(), || self.build(cpu))
+        self.flip.ask(entry(cpu), miss(), |spare| self.build(cpu, spare))
     }
 
     /// The slab that was asked for, once nobody uses it; the CPU is live again.
     pub(super) fn collect(&self, cpu: CpuId) -> Option<Slab> {
-        self.flip.collect(entry(cpu), || self.build(cpu)).map(Slab)
+        self.flip.collect(entry(cpu), |spare| self.build(cpu, spare)).map(Slab)
     }
 
     /// Keeps an emptied slab for the next flip.

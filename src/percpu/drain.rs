@@ -11,14 +11,12 @@
 
 use super::cpus::{Cpu, Phase, count, record};
 use super::slab::Slab;
-use crate::base::classes::Class;
 use crate::base::ids::CpuId;
 use crate::base::sync::Ordering;
 use crate::slab::Homecoming;
-use crate::sys::arch::{REMOTE_STACK, STACKS};
+use crate::sys::arch::STACKS;
 use crate::sys::cpu::{Tasks, tasks_on};
 use crate::sys::{process, rseq};
-use crate::transfer;
 
 /// How a drain makes sure that nobody uses the CPU's objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,15 +118,9 @@ fn empty(record: &Cpu, slab: Slab, tidy: &impl Fn(&mut [usize])) -> u64 {
         // SAFETY: `drain_proved` has the proof that no section uses the slab, and keeps the flip lock.
         let words = unsafe { slab.take_stack(stack) };
         objects += words.len() as u64;
-        if stack >= REMOTE_STACK {
-            transfer::give_mixed(words, &mut back);
-        } else if let Some(class) = u8::try_from(stack).ok().and_then(Class::from_byte)
-            && !words.is_empty()
-        {
-            // By address: runs of one compound come home together.
-            tidy(words);
-            transfer::give(record.node(), class, words, &mut back);
-        }
+        // By address: runs of one compound come home together.
+        tidy(words);
+        record.send_home(stack, words, &mut back);
     }
     record.keep(slab);
     record.drained.fetch_add(objects, Ordering::Relaxed);

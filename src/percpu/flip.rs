@@ -3,14 +3,14 @@
 //! | phase | `table[cpu]` | slabs | who leaves it, and how |
 //! |---|---|---|---|
 //! | Absent | miss | none | the CPU's own slow path: builds A, flips miss to A in a section: Live |
-//! | Live | A | A in use, maybe B empty in `spare` | a drain from elsewhere: A to miss: Asked. Own drain: A to B in a section: Live |
+//! | Live | A | A in use, maybe B in `spare`, with nothing of worth | a drain from elsewhere: A to miss: Asked. Own drain: A to B in a section: Live |
 //! | Asked | miss | A in `asked`: maybe still used by one section | the CPU's own slow path: flips miss to B in a section, which proves that every earlier section ended: Answered. A drain that fenced, or saw every task asleep or elsewhere: Live, with B |
 //! | Answered | B | A in `asked`: nobody uses it | the next drain: empties A: Live |
 //!
 //! Every change of `table[cpu]` and of these words is made by the holder of the CPU's flip lock; the
 //! CPU's own side only tries it, and does without a cache when it is taken.
 //!
-//! Writers, and what each is in terms of the phases (the last three are not built yet; they add no
+//! Writers, and what each is in terms of the phases (the last two are not built yet; they add no
 //! phase but Off, and no new way to prove that a slab is free):
 //!
 //! | writer | runs on | from | to | proof that the old slab is free |
@@ -21,7 +21,7 @@
 //! | own drain (`exchange`) | the CPU | Live | Live | its own section |
 //! | answer (`settle`) | the CPU | Asked | Answered | its own section |
 //! | child of fork (`forget`) | any | all, if the lock was left behind | Absent | no other thread is left; what the slabs held is lost to the child |
-//! | growing, re-dividing | the CPU | Live | Live | as own drain: the new slab has other limits, and the old one's objects are pushed on it |
+//! | growing, re-dividing (`exchange`) | the CPU | Live | Live | as own drain: the new slab has other limits, and the old one's objects are pushed on it |
 //! | giving a CPU's memory back | any | Live | Absent | as either drain, but the entry stays at miss |
 //! | cache off | any | all | Off: entry at miss, `settle` refuses | as either drain |
 //!
@@ -86,9 +86,9 @@ impl Flip {
         self.phase.store(phase as u32, order!(F5, Release));
     }
 
-    fn fresh(&self, build: impl FnOnce() -> Option<usize>) -> Option<usize> {
-        let spare = self.spare.swap(0, Ordering::Relaxed);
-        if spare != 0 { Some(spare) } else { build() }
+    /// An empty slab: `build` makes it of the spare one, or of nothing (0).
+    fn fresh(&self, build: impl FnOnce(usize) -> Option<usize>) -> Option<usize> {
+        build(self.spare.swap(0, Ordering::Relaxed))
     }
 
     /// After a fork that left the flip lock behind: the CPU starts anew.
@@ -105,7 +105,7 @@ impl Flip {
     pub(super) fn settle(
         &self,
         node: impl FnOnce() -> Option<NodeIndex>,
-        build: impl FnOnce() -> Option<usize>,
+        build: impl FnOnce(usize) -> Option<usize>,
         flip: impl FnOnce(usize) -> bool,
     ) -> Option<()> {
         let next = match self.phase() {
@@ -131,7 +131,7 @@ impl Flip {
     /// slab, in a section of the CPU, if the first one is it now.  The old one is the caller's.
     pub(super) fn exchange(
         &self,
-        build: impl FnOnce() -> Option<usize>,
+        build: impl FnOnce(usize) -> Option<usize>,
         flip: impl FnOnce(usize, usize) -> bool,
     ) -> Option<usize> {
         let old = self.live();
@@ -150,7 +150,7 @@ impl Flip {
         &self,
         entry: &AtomicUsize,
         miss: usize,
-        build: impl FnOnce() -> Option<usize>,
+        build: impl FnOnce(usize) -> Option<usize>,
     ) -> bool {
         let Some(slab) = self.fresh(build) else { return false };
         self.keep(slab);
@@ -165,7 +165,7 @@ impl Flip {
     pub(super) fn collect(
         &self,
         entry: &AtomicUsize,
-        build: impl FnOnce() -> Option<usize>,
+        build: impl FnOnce(usize) -> Option<usize>,
     ) -> Option<usize> {
         if self.phase() == Phase::Asked {
             let slab = self.fresh(build)?;
@@ -227,7 +227,10 @@ mod loom_models {
             &self.slabs[name - 1]
         }
 
-        fn build(&self) -> Option<usize> {
+        fn build(&self, spare: usize) -> Option<usize> {
+            if spare != 0 {
+                return Some(spare);
+            }
             let name = self.built.get() + 1;
             self.built.set(name);
             self.slab(name).set(0);
@@ -263,7 +266,7 @@ mod loom_models {
                 let _held = self.lock.try_enter(Rank::Flip)?;
                 self.flip.settle(
                     || Some(NodeIndex::new(NODE)),
-                    || self.build(),
+                    |spare| self.build(spare),
                     |new| self.change(MISS, new),
                 )?;
             }
@@ -299,11 +302,15 @@ mod loom_models {
             self.steps.pass();
             let _held = self.lock.enter(Rank::Flip);
             if self.flip.phase() == Phase::Live {
-                self.flip.ask(&self.entry, MISS, || self.build());
+                self.flip.ask(&self.entry, MISS, |spare| self.build(spare));
             }
             let is_free =
                 self.flip.phase() == Phase::Answered || proof(self) || is_weakened("proof");
-            let slab = if is_free { self.flip.collect(&self.entry, || self.build()) } else { None };
+            let slab = if is_free {
+                self.flip.collect(&self.entry, |spare| self.build(spare))
+            } else {
+                None
+            };
             slab.map_or(0, |slab| self.empty(slab))
         }
 
@@ -311,7 +318,8 @@ mod loom_models {
         fn drain_own(&self) -> usize {
             self.steps.pass();
             let _held = self.lock.enter(Rank::Flip);
-            let slab = self.flip.exchange(|| self.build(), |old, new| self.change(old, new));
+            let slab =
+                self.flip.exchange(|spare| self.build(spare), |old, new| self.change(old, new));
             slab.map_or(0, |slab| self.empty(slab))
         }
 

@@ -5,6 +5,7 @@
 //! to another slab, waits until no section can still use the old one, and then owns the old one.
 
 mod cpus;
+mod division;
 mod drain;
 mod flip;
 mod slab;
@@ -19,77 +20,111 @@ use crate::base::classes::Class;
 use crate::base::config::{BATCH_MAX, REMOTE_BYTES_EACH};
 use crate::base::ids::NodeIndex;
 use crate::region::Exhausted;
-use crate::slab::Homecoming;
+use crate::slab::{self as spans, Homecoming};
 use crate::sys::arch::REMOTE_STACK;
 use crate::sys::rseq;
 use crate::{topo, transfer};
-use cpus::seat;
+use cpus::{Seat, seat};
 
 /// Hands out an object of a class after a miss: refills the CPU's slab, if this thread can use one.
 pub(crate) fn allocate(class: Class) -> Result<usize, Exhausted> {
-    let mut batch = [0; BATCH_MAX];
+    let mut one = [0];
     let Some(seat) = seat() else {
-        take_near(topo::here(), class, &mut batch[..1])?;
-        return Ok(batch[0]);
+        take_near(topo::here(), |home| spans::take(home, class, &mut one))?;
+        return Ok(one[0]);
     };
     // A slab that was just installed, or another CPU's, may have one.
-    if rseq::pop(seat.cpu, class.index(), &mut batch[..1]) == 1 {
-        return Ok(batch[0]);
+    if rseq::pop(seat.cpu, class.index(), &mut one) == 1 {
+        return Ok(one[0]);
     }
-    let wanted = class.shape().batch as usize;
-    let (home, got) = take_near(seat.node, class, &mut batch[..wanted])?;
+    seat.note_refill(class);
+    refill(&seat, class)
+}
+
+/// Takes a batch from below; the first object is the caller's, the others go to the slab.  Apart from
+/// [`allocate`], so that the batch is not on the stack while a slab is divided.
+#[inline(never)]
+fn refill(seat: &Seat, class: Class) -> Result<usize, Exhausted> {
+    let mut batch = [0; BATCH_MAX];
+    let wanted = (class.shape().batch as usize).min(seat.capacity(class) + 1);
+    let (home, got) =
+        take_near(seat.node, |home| transfer::take(home, seat.lane, class, &mut batch[..wanted]))?;
     let rest = &mut batch[1..got];
     // The lowest address goes on top: it is the next to be handed out.
     rest.reverse();
     let kept = if home == seat.node { rseq::push(seat.cpu, class.index(), rest) } else { 0 };
     if kept < rest.len() {
-        transfer::give(home, class, &rest[kept..], &mut Homecoming::default());
+        spans::give(home, class, &rest[kept..], &mut Homecoming::default());
     }
     Ok(batch[0])
 }
 
-/// Takes a batch from `node`, or from the next node that has memory; which one that was.
+/// Takes from `node`, or from the next node that has memory; which one that was, and what came.
 fn take_near(
     node: NodeIndex,
-    class: Class,
-    batch: &mut [usize],
+    mut take: impl FnMut(NodeIndex) -> Result<usize, Exhausted>,
 ) -> Result<(NodeIndex, usize), Exhausted> {
     let nodes = topo::nodes();
-    for step in 0..nodes {
-        let home = NodeIndex::new((node.get() + step) % nodes);
-        if let Ok(got) = transfer::take(home, class, batch) {
-            return Ok((home, got));
-        }
-    }
-    Err(Exhausted)
+    (0..nodes)
+        .map(|step| NodeIndex::new((node.get() + step) % nodes))
+        .find_map(|home| take(home).ok().map(|got| (home, got)))
+        .ok_or(Exhausted)
 }
 
 /// Takes an object back after a miss: on its home's CPU it goes to the slab, elsewhere to the stack
 /// of objects that go home; a full stack gives a batch to the layers below first.
 pub(crate) fn free(object: usize, home: NodeIndex, class: Class) {
-    let mut back = Homecoming::default();
     let Some(seat) = seat() else {
-        transfer::give(home, class, &[object], &mut back);
+        spans::give(home, class, &[object], &mut Homecoming::default());
         return;
     };
-    let local = home == seat.node;
-    if !local && class.shape().size as usize > REMOTE_BYTES_EACH {
-        transfer::give(home, class, &[object], &mut back);
+    if home != seat.node {
+        free_away(&seat, object, home, class);
         return;
     }
-    let stack = if local { class.index() } else { REMOTE_STACK + home.get() };
-    if rseq::push(seat.cpu, stack, &[object]) == 1 {
+    let push = || rseq::push(seat.cpu, class.index(), &[object]) == 1;
+    if push() || (seat.note_overflow(class) && push()) {
         return;
     }
+    overflow(&seat, class);
+    if !push() {
+        transfer::give(home, seat.lane, class, &[object], &mut Homecoming::default());
+    }
+}
+
+/// Makes room for an object on its class's stack: a batch goes to the layers below.
+#[inline(never)]
+fn overflow(seat: &Seat, class: Class) {
     let mut batch = [0; BATCH_MAX];
-    let wanted = if local { class.shape().batch as usize } else { BATCH_MAX };
-    let got = rseq::pop(seat.cpu, stack, &mut batch[..wanted]);
-    if local && got > 0 {
-        transfer::give(seat.node, class, &batch[..got], &mut back);
-    } else {
-        transfer::give_mixed(&mut batch[..got], &mut back);
+    let wanted = class.shape().batch as usize;
+    let got = rseq::pop(seat.cpu, class.index(), &mut batch[..wanted]);
+    if got > 0 {
+        transfer::give(seat.node, seat.lane, class, &batch[..got], &mut Homecoming::default());
     }
-    if rseq::push(seat.cpu, stack, &[object]) == 0 {
-        transfer::give(home, class, &[object], &mut back);
+}
+
+/// Takes back an object of another node, which waits on its stack to go home with others.
+fn free_away(seat: &Seat, object: usize, home: NodeIndex, class: Class) {
+    let push = || rseq::push(seat.cpu, REMOTE_STACK + home.get(), &[object]) == 1;
+    let waits = class.shape().size as usize <= REMOTE_BYTES_EACH;
+    if waits && push() {
+        return;
     }
+    if waits {
+        send_away(seat, home);
+    }
+    if !waits || !push() {
+        transfer::give(home, seat.lane, class, &[object], &mut Homecoming::default());
+    }
+}
+
+/// Makes room on the stack of another node: a part of it goes home.
+#[inline(never)]
+fn send_away(seat: &Seat, home: NodeIndex) {
+    let mut batch = [0; BATCH_MAX];
+    let got = rseq::pop(seat.cpu, REMOTE_STACK + home.get(), &mut batch);
+    let mut back = Homecoming::default();
+    transfer::sort(&mut batch[..got], |home, class, batch| {
+        transfer::give(home, seat.lane, class, batch, &mut back);
+    });
 }

@@ -1,19 +1,16 @@
 //! The slab's memory: header of tops and limits, then the stacks (drawn in [`crate::sys::arch`]).
 #![allow(unsafe_code, reason = "slabs are words at computed addresses")]
 
-use crate::base::classes::Class;
-use crate::base::config::REMOTE_OBJECTS;
+use super::division::Division;
+use crate::base::config::{ROOM_SLABS, SLAB_BYTES_LEAST, SLAB_BYTES_MAX};
 use crate::base::ids::{CpuId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicUsize, Ordering};
 use crate::region::{self, Slice};
-use crate::sys::arch::{
-    REMOTE_STACK, SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_RUNS_OFFSET, STACKS,
-};
+use crate::sys::arch::{SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_RUNS_OFFSET, STACKS};
 use crate::sys::mem;
-use crate::topo;
 
 /// Bytes before the stacks.
-const HEADER_BYTES: usize = 4096;
+pub(super) const HEADER_BYTES: usize = 4096;
 
 /// The slab's header, as the sections see it.
 #[repr(C)]
@@ -34,13 +31,19 @@ struct Header {
 pub(super) struct Slab(pub(super) usize);
 
 impl Slab {
-    /// Bytes of a slab: what its stacks hold, at most, and a null word before each.
-    pub(super) fn bytes() -> usize {
-        let words: usize = (0..STACKS).map(|stack| capacity(stack) + 1).sum();
-        (HEADER_BYTES + words * 8).next_multiple_of(64)
+    /// Bytes of a slab's area: the same for all, so that each can be divided in any way.
+    fn bytes() -> usize {
+        let geometry = region::geometry();
+        let room = geometry.room_end - geometry.room;
+        (room / ROOM_SLABS).clamp(SLAB_BYTES_LEAST, SLAB_BYTES_MAX)
     }
 
-    /// The slab that always misses, on zeroed memory of [`Slab::bytes`] or one page.
+    /// Words of a slab's stacks.
+    pub(super) fn words() -> usize {
+        (Self::bytes() - HEADER_BYTES) / 8
+    }
+
+    /// The slab that always misses, on a zeroed page.
     pub(super) fn build_miss(address: usize) -> Self {
         let slab = Self(address);
         // All stacks end a pop at the null word that ends the header, and none has room.
@@ -52,29 +55,37 @@ impl Slab {
         slab
     }
 
-    /// An empty slab for a CPU, in memory of its node; `generation` counts the slabs it has had.
-    pub(super) fn build(
+    /// Room for a slab on a node.
+    pub(super) fn room(slice: &Slice) -> Option<Self> {
+        slice.room(Self::bytes()).ok().map(Self)
+    }
+
+    /// Makes this an empty slab for a CPU of node `node`, divided as `division` says; `generation`
+    /// counts the slabs the CPU has had.  Nobody else uses the slab.
+    pub(super) fn divide(
+        self,
         slice: &Slice,
-        node: NodeIndex,
-        cpu: CpuId,
+        division: &Division,
+        (node, cpu): (NodeIndex, CpuId),
         generation: usize,
-    ) -> Option<Self> {
-        let slab = Self(slice.room(Self::bytes()).ok()?);
-        let header = slab.header();
-        let mut at = slab.0 + HEADER_BYTES;
+    ) {
+        let header = self.header();
+        let mut at = self.0 + HEADER_BYTES;
         for stack in 0..STACKS {
+            // SAFETY: the word is inside the slab's area, which is metadata that stays.
+            unsafe { mem::record::<AtomicUsize>(at) }.store(0, Ordering::Relaxed);
             let begin = at + 8;
-            at = begin + capacity(stack) * 8;
+            at = begin + division.capacity(stack) * 8;
             header.tops[stack].store(begin, Ordering::Relaxed);
             header.limits[stack].store(at, Ordering::Relaxed);
         }
+        debug_assert!(at <= self.0 + Self::bytes());
         header.base.store(slice.base(), Ordering::Relaxed);
         header.runs.store(region::geometry().runs(), Ordering::Relaxed);
         header.heap_bytes.store(region::geometry().heap_classes, Ordering::Relaxed);
         header.generation.store(generation, Ordering::Relaxed);
         header.node.store(u32::try_from(node.get()).unwrap_or(0), Ordering::Relaxed);
         header.cpu.store(cpu.0, Ordering::Relaxed);
-        Some(slab)
     }
 
     fn header(self) -> &'static Header {
@@ -114,21 +125,6 @@ impl Slab {
             stack.checked_sub(1).map(|before| self.header().limits[before].load(Ordering::Relaxed));
         before.unwrap_or(self.0 + HEADER_BYTES) + 8
     }
-}
-
-/// Objects that a stack holds.
-fn capacity(stack: usize) -> usize {
-    if stack >= REMOTE_STACK {
-        return if topo::nodes() > 1 && stack - REMOTE_STACK < topo::nodes() {
-            REMOTE_OBJECTS
-        } else {
-            0
-        };
-    }
-    u8::try_from(stack)
-        .ok()
-        .and_then(Class::from_byte)
-        .map_or(0, |class| class.shape().capacity as usize)
 }
 
 const _: () = assert!(core::mem::offset_of!(Header, limits) == SLAB_LIMITS_OFFSET);

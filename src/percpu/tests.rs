@@ -8,16 +8,18 @@ use std::thread;
 use std::vec::Vec;
 
 use super::cpus::{Phase, census, count, record, seat, start};
+use super::division::Division;
 use super::slab::Slab;
 use super::{Drained, How, allocate, drain_all, drain_cpu, free};
 use crate::base::classes::Class;
+use crate::base::config::{SLAB_FREE_BYTES, SLAB_SHARED_BYTES};
 use crate::base::ids::{CpuId, NodeIndex};
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::region::tests::{NODES, Random};
 use crate::slab::{self, Homecoming};
 use crate::sys::arch::{REMOTE_STACK, STACKS};
 use crate::sys::rseq;
-use crate::{pageheap, region};
+use crate::{pageheap, region, transfer};
 
 /// As in the layers below, with the table of slabs; only the slow path runs.
 fn alone() -> MutexGuard<'static, ()> {
@@ -34,16 +36,20 @@ fn nodes() -> impl Iterator<Item = &'static region::Slice> {
     (0..NODES as usize).map(|node| region::slice(NodeIndex::new(node)))
 }
 
+/// Objects that are in nobody's cache; what waits between CPUs goes home first.
 fn objects_out() -> u64 {
+    for node in (0..NODES as usize).map(NodeIndex::new) {
+        transfer::flush(node, &mut Homecoming::default());
+    }
     nodes().map(|slice| slab::check(slice).expect("sound")).sum()
 }
 
 fn is_empty() {
     assert_ne!(drain_all(How::Fence), Drained::Pending);
+    assert_eq!(objects_out(), 0);
     for node in (0..NODES as usize).map(NodeIndex::new) {
         slab::trim(node, &mut Homecoming::default());
     }
-    assert_eq!(objects_out(), 0);
     for slice in nodes() {
         assert_eq!(pageheap::census(slice), [0, 0]);
         slice.purge();
@@ -94,59 +100,170 @@ fn ask_for(cpu: CpuId) {
     }
 }
 
-#[test]
-fn stacks_stand_one_behind_the_other_with_a_null_word_between() {
-    let _alone = alone();
-    let node = NodeIndex::new(0);
-    let slice = nodes().next().expect("a node");
-    let slab = Slab::build(slice, node, CpuId(0), 1).expect("memory");
-    let mut at = slab.0;
-    for stack in 0..STACKS {
-        let [begin, top, limit] = slab.bounds(stack);
-        assert_eq!(top, begin, "stack {stack} starts empty");
-        assert_eq!(slab.len(stack), 0);
-        assert!(begin >= at + 8 && limit >= begin, "stack {stack} leaves room for a null word");
-        // SAFETY: the word before a stack is inside the slab, which is metadata that stays.
-        #[expect(unsafe_code, reason = "a word of the slab")]
-        let null = unsafe { crate::sys::mem::record::<AtomicUsize>(begin - 8) };
-        assert_eq!(null.load(Ordering::Relaxed), 0);
-        at = limit;
-    }
-    assert!(at <= slab.0 + Slab::bytes());
+/// A division, and a slab that is divided so.
+struct Divided {
+    division: Division,
+    slab: Slab,
 }
 
-#[test]
-fn every_class_has_room_for_two_objects_and_other_nodes_for_some() {
-    let _alone = alone();
-    let slice = nodes().next().expect("a node");
-    let slab = Slab::build(slice, NodeIndex::new(0), CpuId(0), 1).expect("memory");
-    let room = |stack| {
-        let [begin, _, limit] = slab.bounds(stack);
+impl Divided {
+    fn packed() -> Self {
+        let slab = Slab::room(nodes().next().expect("a node")).expect("memory");
+        let division = Division::default();
+        division.begin(Slab::words());
+        let divided = Self { division, slab };
+        divided.apply();
+        divided
+    }
+
+    fn apply(&self) {
+        let slice = nodes().next().expect("a node");
+        self.slab.divide(slice, &self.division, (NodeIndex::new(0), CpuId(0)), 1);
+    }
+
+    fn room(&self, stack: usize) -> usize {
+        let [begin, _, limit] = self.slab.bounds(stack);
         (limit - begin) / 8
-    };
-    for class in Class::all() {
-        assert_eq!(room(class.index()), class.shape().capacity as usize);
-        assert!(room(class.index()) >= 2);
     }
-    assert_eq!(room(0), 0, "class 0 is the slow path");
-    assert!((0..NODES as usize).all(|node| room(REMOTE_STACK + node) > 0));
-    assert!((NODES as usize..STACKS - REMOTE_STACK).all(|node| room(REMOTE_STACK + node) == 0));
+
+    /// A class missed so often that it has what it may have.
+    fn missed(&self, class: Class, times: usize) {
+        for _ in 0..times {
+            if self.division.note_overflow(class) {
+                self.division.grow(class, Slab::words());
+            }
+            if self.division.note_refill(class) {
+                self.division.grow(class, Slab::words());
+            }
+        }
+        self.apply();
+    }
+
+    /// Stacks are apart, each behind a null word, and none reaches past the slab.
+    fn is_sound(&self) {
+        let mut at = self.slab.0;
+        for stack in 0..STACKS {
+            let [begin, top, limit] = self.slab.bounds(stack);
+            assert_eq!(top, begin, "stack {stack} starts empty");
+            assert_eq!(self.slab.len(stack), 0);
+            assert!(begin >= at + 8 && limit >= begin, "stack {stack} leaves room for a null word");
+            // SAFETY: the word before a stack is inside the slab, which is metadata that stays.
+            #[expect(unsafe_code, reason = "a word of the slab")]
+            let null = unsafe { crate::sys::mem::record::<AtomicUsize>(begin - 8) };
+            assert_eq!(null.load(Ordering::Relaxed), 0);
+            at = limit;
+        }
+        assert!(at <= self.slab.0 + 4096 + Slab::words() * 8);
+        assert_eq!(self.room(0), 0, "class 0 is the slow path");
+    }
+}
+
+fn class_of(size: usize) -> Class {
+    Class::of_size(size).expect("a small size")
 }
 
 #[test]
-fn no_stack_holds_more_than_its_capacity() {
+fn a_packed_slab_takes_two_pages_and_knows_every_small_class() {
+    let _alone = alone();
+    let divided = Divided::packed();
+    divided.is_sound();
+    for class in Class::all() {
+        let room = divided.room(class.index());
+        assert_eq!(room > 0, class.shape().size <= 32 << 10, "{class:?}: {room}");
+    }
+    let [_, _, end_of_classes] = divided.slab.bounds(REMOTE_STACK - 1);
+    assert!(end_of_classes <= divided.slab.0 + 8192);
+    assert!((0..NODES as usize).all(|node| divided.room(REMOTE_STACK + node) > 0));
+    assert!(
+        (NODES as usize..STACKS - REMOTE_STACK).all(|node| divided.room(REMOTE_STACK + node) == 0)
+    );
+}
+
+#[test]
+fn a_class_that_is_wanted_again_grows_and_the_slab_stays_sound() {
+    let _alone = alone();
+    let divided = Divided::packed();
+    for (size, times, expected) in
+        [(64, 20, 1000), (1024, 20, 1000), (48_000, 6, 20), (1 << 20, 3, 1)]
+    {
+        divided.missed(class_of(size), times);
+        divided.is_sound();
+        let room = divided.room(class_of(size).index());
+        assert!(room >= expected, "{size}: {room}");
+    }
+}
+
+#[test]
+fn a_class_that_only_overflows_or_only_runs_out_stays_small() {
+    let _alone = alone();
+    let divided = Divided::packed();
+    let (consumed, produced, large) = (class_of(64), class_of(80), class_of(100_000));
+    for _ in 0..1000 {
+        for class in [consumed, large] {
+            if divided.division.note_overflow(class) {
+                divided.division.grow(class, Slab::words());
+            }
+        }
+        if divided.division.note_refill(produced) {
+            divided.division.grow(produced, Slab::words());
+        }
+    }
+    let capacities =
+        [consumed, produced, large].map(|class| divided.division.capacity(class.index()));
+    assert_eq!(capacities, [64, 64, 0]);
+}
+
+#[test]
+fn quiet_classes_make_room_for_busy_ones() {
+    let _alone = alone();
+    let divided = Divided::packed();
+    let classes: Vec<_> = Class::all().filter(|class| class.shape().size <= 1024).collect();
+    for &class in &classes {
+        divided.missed(class, 40);
+    }
+    divided.is_sound();
+    let late = *classes.last().expect("some");
+    divided.missed(late, 4000);
+    divided.is_sound();
+    assert!(divided.room(late.index()) >= 1000, "{}", divided.room(late.index()));
+}
+
+#[test]
+fn what_slabs_may_hold_is_bounded() {
+    let _alone = alone();
+    let slabs: Vec<_> = (0..8).map(|_| Divided::packed()).collect();
+    for divided in &slabs {
+        for class in Class::all() {
+            divided.missed(class, 200);
+        }
+        divided.is_sound();
+    }
+    let bytes: usize = slabs.iter().map(|divided| divided.division.bytes()).sum();
+    assert!(bytes <= SLAB_SHARED_BYTES + slabs.len() * SLAB_FREE_BYTES);
+}
+
+#[test]
+fn a_batch_that_comes_and_goes_ends_up_in_the_slab() {
     let _alone = alone();
     let mut random = Random::new(41);
-    for class in [16, 3000, 60_000].map(|size| Class::of_size(size).expect("small")) {
-        let mut held: Vec<_> = (0..1500).filter_map(|_| allocate(class).ok()).collect();
-        assert_eq!(held.iter().collect::<BTreeSet<_>>().len(), held.len());
-        while !held.is_empty() {
-            give_back(held.swap_remove(random.index(held.len())));
-            let cpus = census()[0];
-            assert!(census()[1] <= cpus * u64::from(class.shape().capacity + NODES * 64));
+    for class in [16, 3000, 16 << 10].map(class_of) {
+        let mut refills = 0;
+        for _ in 0..30 {
+            let before = slab_refills(class);
+            let mut held: Vec<_> = (0..500).filter_map(|_| allocate(class).ok()).collect();
+            assert_eq!(held.iter().collect::<BTreeSet<_>>().len(), held.len());
+            while !held.is_empty() {
+                give_back(held.swap_remove(random.index(held.len())));
+            }
+            refills = slab_refills(class) - before;
         }
+        assert!(refills <= 200, "{refills} batches of {class:?} still come from spans");
         is_empty();
     }
+}
+
+fn slab_refills(class: Class) -> u64 {
+    nodes().map(|slice| slab::census(slice, class).refills).sum()
 }
 
 #[test]

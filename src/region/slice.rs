@@ -125,6 +125,20 @@ impl Slice {
     /// Metadata without a fixed place: zeroed, on this node, never given back.
     pub(crate) fn room(&self, bytes: usize) -> Result<usize, Exhausted> {
         let _held = self.enter();
+        self.take_room(bytes)
+    }
+
+    /// Room whose address is kept in `word`, unless another thread has had it made: in any case `word`
+    /// then names it to all who load it with Acquire.
+    pub(crate) fn room_once(&self, word: &AtomicUsize, bytes: usize) -> Result<(), Exhausted> {
+        let _held = self.enter();
+        if word.load(Ordering::Relaxed) == 0 {
+            word.store(self.take_room(bytes)?, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    fn take_room(&self, bytes: usize) -> Result<usize, Exhausted> {
         let start = self.room_used.load(Ordering::Relaxed);
         let end = start + bytes.next_multiple_of(64);
         self.commit_room(end)?;

@@ -7,7 +7,9 @@
 use super::span::{Refusal, Span};
 use crate::base::bits;
 use crate::base::classes::{CLASSES, Class, Shape};
-use crate::base::config::{NODE_RECORD_BYTES, PAGEHEAP_RECORD_BYTES, RUNS_PER_COMPOUND};
+use crate::base::config::{
+    NODE_RECORD_BYTES, PAGEHEAP_RECORD_BYTES, RUNS_PER_COMPOUND, TRANSFER_RECORD_BYTES,
+};
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::pageheap::{self, RunsBack};
@@ -316,4 +318,7 @@ impl Drop for Homecoming {
     }
 }
 
-const _: () = assert!(CLASSES * size_of::<Pool>() <= NODE_RECORD_BYTES - PAGEHEAP_RECORD_BYTES);
+const _: () = assert!(
+    PAGEHEAP_RECORD_BYTES + CLASSES * size_of::<Pool>()
+        <= NODE_RECORD_BYTES - TRANSFER_RECORD_BYTES
+);

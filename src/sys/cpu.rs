@@ -1,8 +1,10 @@
 //! CPUs: how many there can be, which node one is on, and where the process's tasks run.
 #![allow(unsafe_code, reason = "getcpu, sched_getaffinity, getauxval")]
 
+use core::fmt::Write;
+
 use super::fault::Call;
-use super::file;
+use super::file::{self, Text};
 use super::mem::call;
 use crate::base::config::CPUS_MAX;
 use crate::base::ids::CpuId;
@@ -54,6 +56,27 @@ pub(crate) fn possible(buffer: &mut [u8]) -> usize {
         || file::read(b"/sys/devices/system/cpu/possible\0", buffer).ok().and_then(last_of_list);
     let count = mask.map(|bytes| bytes * 8).ok().or_else(|| named().map(|last| last as usize + 1));
     count.unwrap_or(CPUS_MAX).clamp(1, CPUS_MAX)
+}
+
+/// The first of the CPUs that share `cpu`'s last-level cache: the highest level that the kernel names,
+/// the third of most machines.  Kernel: Documentation/ABI/testing/sysfs-devices-system-cpu,
+/// `shared_cpu_list`.
+pub(crate) fn last_level_leader(cpu: CpuId) -> Option<u32> {
+    [3, 2].into_iter().find_map(|index| {
+        let mut path = [0; 80];
+        let mut name = Text::new(&mut path);
+        write!(name, "/sys/devices/system/cpu/cpu{}/cache/index{index}/shared_cpu_list\0", cpu.0)
+            .ok()?;
+        let len = name.len();
+        let mut text = [0; 128];
+        first_of_list(file::read(path.get(..len)?, &mut text).ok()?)
+    })
+}
+
+/// The first number of a list like `2-3,8\n`; the pure half of [`last_level_leader`].
+pub(crate) fn first_of_list(text: &[u8]) -> Option<u32> {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    core::str::from_utf8(text.get(..end)?).ok()?.parse().ok()
 }
 
 /// The last number of a list like `0-3,8\n`; the pure half of [`possible`].
@@ -171,7 +194,7 @@ pub(crate) fn stat_is_away(stat: &[u8], cpu: CpuId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{last_of_list, stat_is_away};
+    use super::{first_of_list, last_of_list, stat_is_away};
     use crate::base::ids::CpuId;
 
     const STAT: &[u8] = b"17 (a) b) (c) R 1 17 17 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 5 0 0 18446744073709551615 \
@@ -196,6 +219,13 @@ mod tests {
     fn a_broken_line_is_not_away() {
         assert!(!stat_is_away(b"17 (a", CpuId(0)));
         assert!(!stat_is_away(b"17 (a) R 1 2", CpuId(0)));
+    }
+
+    #[test]
+    fn the_first_number_of_a_list_is_found() {
+        assert_eq!(first_of_list(b"2-3,8\n"), Some(2));
+        assert_eq!(first_of_list(b"11\n"), Some(11));
+        assert_eq!(first_of_list(b"\n"), None);
     }
 
     #[test]

@@ -6,8 +6,8 @@
 
 mod list;
 
-use crate::base::config::NODES_MAX;
-use crate::base::ids::{CpuId, KernelNode, NodeIndex};
+use crate::base::config::{LANES_MAX, NODES_MAX};
+use crate::base::ids::{CpuId, KernelNode, LaneId, NodeIndex};
 use crate::base::sync::{AtomicU32, Ordering};
 use crate::sys::{cpu, file};
 
@@ -76,6 +76,21 @@ pub(crate) fn here() -> NodeIndex {
         Some((_, node)) => index_of(KernelNode(node)),
         None => NodeIndex::ZERO,
     }
+}
+
+/// Leaders of the last-level caches met so far, plus 1, by lane.
+static LEADERS: [AtomicU32; LANES_MAX] = [const { AtomicU32::new(0) }; LANES_MAX];
+
+/// The lane of `cpu`: CPUs with the same last-level cache have the same one.  Caches past
+/// [`LANES_MAX`], and machines that do not tell, share lanes: it is about speed alone.
+pub(crate) fn lane_of(cpu: CpuId) -> LaneId {
+    let Some(leader) = cpu::last_level_leader(cpu) else { return LaneId::new(0) };
+    let known = leader + 1;
+    let lane = LEADERS.iter().position(|word| {
+        let claimed = word.compare_exchange(0, known, Ordering::Relaxed, Ordering::Relaxed);
+        claimed.is_ok() || claimed == Err(known)
+    });
+    LaneId::new(lane.unwrap_or(leader as usize))
 }
 
 fn index_of(node: KernelNode) -> NodeIndex {

@@ -440,7 +440,7 @@ pub(crate) fn agrees<'a>(blocks: impl Iterator<Item = &'a Block>) -> Verdict {
     let out = objects_out()?;
     let census = Census::take();
     let used = census.compounds - census.compounds_free - census.compounds_cut;
-    if out != objects {
+    if out != objects + census.racked {
         return Err(format!("{out} objects are out, {objects} are held; {census:?}"));
     }
     if used != compounds {
@@ -461,9 +461,10 @@ pub(crate) fn is_empty() -> Verdict {
         census.runs,
         census.spans,
         census.cached,
+        census.racked,
         census.compounds_cut,
         census.compounds_resident,
         in_use,
     ];
-    if left == [0; 7] { Ok(()) } else { Err(format!("not empty: {out} objects out, {census:?}")) }
+    if left == [0; 8] { Ok(()) } else { Err(format!("not empty: {out} objects out, {census:?}")) }
 }
