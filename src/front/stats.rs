@@ -101,23 +101,27 @@ fn mode_name() -> &'static str {
     }
 }
 
+/// Each line goes out whole, by one system call.
 fn write_text(out: &mut impl Write) -> fmt::Result {
+    const LINE_BYTES: usize = 80;
     let census = Census::take();
-    writeln!(out, "homenode {}", env!("CARGO_PKG_VERSION"))?;
-    writeln!(out, "  rseq mode             {}", mode_name())?;
-    writeln!(
-        out,
-        "  nodes                 {}{}",
-        topo::nodes(),
-        if topo::is_fake() { " (fake)" } else { "" }
-    )?;
-    writeln!(out, "  slice                 {} MiB a node", region::geometry().bytes >> 20)?;
+    let mut line = |line: fmt::Arguments<'_>| {
+        let mut buffer = [0; LINE_BYTES];
+        let mut text = Text::new(&mut buffer);
+        writeln!(text, "{line}")?;
+        out.write_str(text.text())
+    };
+    let fake = if topo::is_fake() { " (fake)" } else { "" };
+    line(format_args!("homenode {}", env!("CARGO_PKG_VERSION")))?;
+    line(format_args!("  rseq mode             {}", mode_name()))?;
+    line(format_args!("  nodes                 {}{fake}", topo::nodes()))?;
+    line(format_args!("  slice                 {} MiB a node", region::geometry().bytes >> 20))?;
     for (name, value) in census.fields() {
-        writeln!(out, "  {name:<21} {value}")?;
+        line(format_args!("  {name:<21} {value}"))?;
     }
-    writeln!(out, "  map splits            {}", fault::splits())?;
+    line(format_args!("  map splits            {}", fault::splits()))?;
     for (name, count) in fault::refusals().filter(|(_, count)| *count > 0) {
-        writeln!(out, "  refused {name:<13} {count}")?;
+        line(format_args!("  refused {name:<13} {count}"))?;
     }
     Ok(())
 }

@@ -14,11 +14,8 @@ pub(crate) fn say(message: fmt::Arguments<'_>) {
     let mut text = Text::new(&mut line);
     // A buffer takes everything.
     let _ = writeln!(text, "homenode: {message}");
-    let len = text.len().min(LINE_BYTES);
-    if let Ok(line) = core::str::from_utf8(line.get(..len).unwrap_or_default()) {
-        // Nobody is left to tell of a failed write.
-        let _ = Fd(libc::STDERR_FILENO).write_str(line);
-    }
+    // Nobody is left to tell of a failed write.
+    let _ = Fd(libc::STDERR_FILENO).write_str(text.text());
 }
 
 /// Says what happened and aborts.

@@ -150,6 +150,12 @@ impl<'a> Text<'a> {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
+
+    /// What was kept: nothing where a character is cut in two.
+    pub(crate) fn text(&self) -> &str {
+        let kept = self.buffer.get(..self.len).unwrap_or(self.buffer);
+        core::str::from_utf8(kept).unwrap_or_default()
+    }
 }
 
 impl fmt::Write for Text<'_> {
