@@ -51,7 +51,7 @@ unit: build ## unit and integration tests, on the release build; a first second 
 loom: ## every interleaving of the lock-free protocols
 	@scripts/loom
 
-miri: ## the pure parts under Miri, where it is installed
+miri: ## the pure parts under Miri; where it is not installed, under valgrind
 	@scripts/miri
 
 counts: build ## the instructions of the hit paths, against benches/counts.txt
