@@ -90,5 +90,4 @@ pub mod seam {
         vfork_end,
     };
     pub use crate::sys::arch::{HOT, SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_RUNS_OFFSET};
-    pub use crate::sys::arch::{SYS_FORK, SYS_VFORK};
 }

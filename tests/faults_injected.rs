@@ -1,19 +1,22 @@
 //! Each system call is made to fail in turn: null at worst, nothing lost, and all well afterwards.
 //!
 //! A process of its own for each call and each number: most calls are made at the start or once.
+#![allow(unsafe_code, reason = "blocks are freed by hand, and vfork is written in assembler")]
 
 #[path = "support/heap.rs"]
 mod heap;
 mod support;
 
-use std::process::exit;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::process::{Command, exit};
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::thread;
 
 use heap::{Appetite, Model, Verdict, agrees, is_empty};
-use homenode::How;
-use support::{Outcome, Run};
+use homenode::{Census, How};
+use support::{Outcome, Run, scratch};
 
 /// The call that is to fail in this process, and after how many others.
 const FAILING: &str = "TEST_FAILING";
@@ -28,6 +31,15 @@ const DEFAULT: Setting = &[];
 const FAKE_NODES: Setting = &[("HOMENODE_FAKE_NODES", "2")];
 const NO_RSEQ: Setting = &[("HOMENODE_RSEQ", "off"), ("HOMENODE_FAKE_NODES", "2")];
 const OWN_RSEQ: Setting = &[("GLIBC_TUNABLES", "glibc.pthread.rseq=0")];
+/// Named on standard error at start.
+const WRONG: Setting = &[("HOMENODE_RSEQ", "maybe")];
+/// Two nodes, both the kernel's node 0.
+const REAL_NODES: Setting = &[(ONLINE, "0,0\n"), ("HOMENODE_SLICE", "128")];
+/// What the kernel's list of nodes is to say.
+const ONLINE: &str = "TEST_ONLINE";
+/// Puts that list over the kernel's, for this program and its children alone.
+const PUT_LIST: &str = "set -e; f=$(mktemp); printf %s \"$TEST_ONLINE\" >\"$f\"
+    mount --bind \"$f\" /sys/devices/system/node/online; rm \"$f\"; exec \"$0\" \"$@\"";
 
 /// Fails the n-th call named `call` in a process of its own, for n from 0 to `most`, until the
 /// process makes no more of them.
@@ -44,7 +56,6 @@ fn survives(test: &str, call: &str, most: usize, settings: &[Setting]) {
                 scope.spawn(|| one_after_another(test, &next, &last, setting));
             }
         });
-        // mbind is not on the list below: it is made on machines with several real nodes alone.
         assert!(last.load(Ordering::Relaxed) > 0, "{call} is never called in {setting:?}");
     }
 }
@@ -66,8 +77,12 @@ fn one_after_another(test: &str, next: &AtomicUsize, last: &AtomicUsize, setting
 
 fn run(test: &str, after: usize, setting: Setting) -> Outcome {
     let program = std::env::current_exe().expect("a program has a path");
-    let run =
-        Run::plain(&program).args(&[test, "--exact", "--nocapture", "--test-threads=1"]).limit(30);
+    let run = if setting.iter().any(|(name, _)| *name == ONLINE) {
+        Run::plain("unshare".as_ref()).args(&["-rm", "sh", "-c", PUT_LIST]).args(&[&program])
+    } else {
+        Run::plain(&program)
+    };
+    let run = run.args(&[test, "--exact", "--nocapture", "--test-threads=1"]).limit(30);
     let run = run.env(FAILING, &after.to_string());
     setting.iter().fold(run, |run, (name, value)| run.env(name, value)).outcome()
 }
@@ -82,6 +97,9 @@ fn body(call: &str, after: u32) -> i32 {
     match call {
         "futex" => (0..5).take_while(|_| refusals(call) == 0).for_each(|_| crowd()),
         "getdents" => (0..20).take_while(|_| refusals(call) == 0).for_each(|_| scatter()),
+        "mbind" => overflow(),
+        "write" => tell(),
+        "vfork" => (0..3).for_each(|_| spawn()),
         _ => {}
     }
     match program(disarm) {
@@ -110,13 +128,68 @@ fn scatter() {
     homenode::drain_all(How::Quiet);
 }
 
-#[expect(unsafe_code, reason = "homenode::free is unsafe")]
+#[inline(never)]
 fn use_pairs(count: u32) {
     for _ in 0..count {
         let block = homenode::alloc(64);
         // SAFETY: the block was just handed out, or is null.
         unsafe { homenode::free(block) };
     }
+}
+
+/// More memory than a node has: the next one opens.
+fn overflow() {
+    let blocks: Vec<_> = (0..80).map(|_| homenode::alloc(2 << 20)).collect();
+    assert!(blocks.iter().all(|block| !block.is_null()));
+    // SAFETY: the blocks were just handed out.
+    blocks.into_iter().for_each(|block| unsafe { homenode::free(block) });
+}
+
+/// Statistics that are cut short are known to be.
+fn tell() {
+    let path = scratch("statistics");
+    let file = File::create(&path).expect("a scratch file");
+    let before = refusals("write");
+    let told = homenode::print_stats(file.as_raw_fd());
+    let text = fs::read_to_string(&path).expect("text");
+    fs::remove_file(&path).expect("our file can be removed");
+    assert_eq!(told, refusals("write") == before);
+    assert_eq!(told, text.contains("map splits"), "{text}");
+}
+
+/// vfork(2), as libhomenode.so has it.
+#[unsafe(naked)]
+extern "C" fn vfork() -> i32 {
+    homenode::__vfork!(set_errno)
+}
+
+static ERRNO: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn set_errno(errno: i32) {
+    ERRNO.store(errno, Ordering::Relaxed);
+}
+
+/// A vfork that is refused leaves no trace: the fast path is open after it.
+fn spawn() {
+    let before = refusals("vfork");
+    let child = vfork();
+    if child == 0 {
+        use_pairs(10);
+        // SAFETY: a child of vfork may end so.
+        unsafe { libc::_exit(0) };
+    }
+    if child < 0 {
+        assert_eq!(ERRNO.load(Ordering::Relaxed), libc::EAGAIN);
+    } else {
+        let mut status = 0;
+        // SAFETY: the child is ours to wait for, and the status a local.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0);
+    }
+    assert_eq!(child < 0, refusals("vfork") > before);
+    let misses = Census::take().misses;
+    use_pairs(1000);
+    assert!(Census::take().misses - misses < 100, "the fast path is closed");
 }
 
 /// A program of several threads, first with the fault ahead, then without.
@@ -178,7 +251,37 @@ each_call_may_fail! {
     any_getpid_may_fail: "getpid", 4, &[DEFAULT];
     any_open_may_fail: "open", 20, &[DEFAULT, OWN_RSEQ];
     any_read_may_fail: "read", 20, &[DEFAULT];
+    any_write_may_fail: "write", 30, &[DEFAULT, WRONG];
+    any_close_may_fail: "close", 20, &[DEFAULT, OWN_RSEQ];
     any_getdents_may_fail: "getdents", 12, &[DEFAULT];
     any_affinity_may_fail: "affinity", 2, &[DEFAULT];
     any_rlimit_may_fail: "rlimit", 2, &[DEFAULT];
+    any_vfork_may_fail: "vfork", 4, &[DEFAULT, OWN_RSEQ, NO_RSEQ];
+}
+
+/// Where the system lets a test change what the kernel says of nodes; the test of one slice
+/// (src/region/tests.rs) is run everywhere.
+#[test]
+fn any_mbind_may_fail() {
+    let pretend = || Command::new("unshare").args(["-rm", "sh", "-c", PUT_LIST, "true"]).output();
+    if std::env::var_os(FAILING).is_some()
+        || pretend().is_ok_and(|outcome| outcome.status.success())
+    {
+        survives("any_mbind_may_fail", "mbind", 4, &[REAL_NODES]);
+    }
+}
+
+#[test]
+fn a_fault_that_cannot_be_named_ends_the_program() {
+    if std::env::var_os(FAILING).is_some() {
+        let block = homenode::alloc(64);
+        assert!(homenode::fail_call("write", 0));
+        // SAFETY: none; this is the fault.
+        unsafe { homenode::free(block.wrapping_add(1)) };
+        homenode::drain_all(How::Auto);
+        exit(0);
+    }
+    let outcome = run("a_fault_that_cannot_be_named_ends_the_program", 0, DEFAULT);
+    assert_eq!(outcome.signal(), Some(libc::SIGABRT), "{outcome:?}");
+    assert!(!outcome.stderr.contains("homenode:"), "{outcome:?}");
 }

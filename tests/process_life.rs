@@ -73,6 +73,11 @@ fn a_drain_in_a_vfork_child_leaves_the_heap_whole() {
 }
 
 #[test]
+fn a_refused_vfork_leaves_no_trace() {
+    passes("a_refused_vfork_leaves_no_trace.c", &[], EVERY_SETTING);
+}
+
+#[test]
 fn a_vfork_may_come_first() {
     passes("a_vfork_may_come_first.c", &[], EVERY_SETTING);
 }

@@ -11,7 +11,7 @@ use crate::base::config::{
     COMMIT_STEP, COMPOUND_BYTES, COMPOUND_SHIFT, FREE_RESIDENT_MAX, NODE_RECORD_BYTES, ROOM_STEP,
     RUN_SHIFT,
 };
-use crate::base::ids::{CompoundId, NodeIndex};
+use crate::base::ids::{CompoundId, KernelNode, NodeIndex};
 use crate::base::sync::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sys::errno::Errno;
 use crate::sys::lock::{Held, Lock, Rank};
@@ -90,6 +90,10 @@ impl Slice {
 
     /// Makes the node's memory usable: at its first use, prefers the node for the whole slice.
     pub(crate) fn open(&self, node: NodeIndex) -> Result<(), Exhausted> {
+        self.open_on(topo::preferred(node))
+    }
+
+    pub(super) fn open_on(&self, preferred: Option<KernelNode>) -> Result<(), Exhausted> {
         if self.is_open() {
             return Ok(());
         }
@@ -97,12 +101,9 @@ impl Slice {
         if self.is_open() {
             return Ok(());
         }
-        let bytes = geometry().bytes;
-        if topo::nodes() > 1
-            && let Some(kernel) = topo::kernel_node(node)
-        {
+        if let Some(kernel) = preferred {
             // A refusal (EPERM in a sandbox) leaves first touch to decide; it is counted in sys.
-            let _ = mem::prefer_node(self.base(), bytes, kernel.0);
+            let _ = mem::prefer_node(self.base(), geometry().bytes, kernel.0);
         }
         self.commit_room(geometry().room + NODE_RECORD_BYTES)?;
         if self.room_used.load(Ordering::Relaxed) == geometry().room {

@@ -10,9 +10,9 @@ use std::vec::Vec;
 
 use super::{Exhausted, Slice, geometry, slice, start};
 use crate::base::config::{COMPOUND_BYTES, FREE_RESIDENT_MAX};
-use crate::base::ids::{CompoundId, NodeIndex};
+use crate::base::ids::{CompoundId, KernelNode, NodeIndex};
 use crate::base::sync::{AtomicU64, Ordering};
-use crate::sys::mem;
+use crate::sys::{fault, mem};
 use crate::topo;
 
 /// Nodes that tests have.
@@ -277,4 +277,53 @@ fn threads_never_share_a_compound() {
     slice.purge();
     let [used, free, resident] = slice.census();
     assert_eq!([free, resident], [used, 0]);
+}
+
+/// A slice of its own, beside those of the topology, whose nodes are invented.
+fn spare(slice: &'static Slice) -> &'static Slice {
+    let start = mem::reserve(SLICE_BYTES + COMPOUND_BYTES).expect("address space");
+    let base = start.next_multiple_of(COMPOUND_BYTES);
+    mem::allow_read(base, geometry().room_end).expect("readable metadata");
+    slice.place(base);
+    slice
+}
+
+/// How many calls were refused to open the slice on that node of the kernel; then it must work.
+fn refusals_of_opening(slice: &Slice, node: u32) -> u32 {
+    let refused = || fault::refusals().find_map(|(name, count)| (name == "mbind").then_some(count));
+    let before = refused().expect("mbind is counted");
+    assert_eq!(slice.open_on(Some(KernelNode(node))), Ok(()));
+    let first = slice.take(2, 1).expect("memory").first;
+    for number in first.0..first.0 + 2 {
+        for word in words(slice, number) {
+            assert_eq!(word.swap(7, Ordering::Relaxed), 0);
+        }
+    }
+    slice.put(first, 2);
+    assert_eq!(slice.purge(), 2);
+    refused().expect("mbind is counted") - before
+}
+
+/// True when the kernel prefers node 0 for the slice's memory; none where it does not tell.
+fn is_on_node_zero(slice: &Slice) -> Option<bool> {
+    let maps = std::fs::read_to_string("/proc/self/numa_maps").ok()?;
+    let base = std::format!("{:x} ", slice.base());
+    let map = maps.lines().find_map(|line| line.strip_prefix(&base))?;
+    Some(map.split(' ').next() == Some("prefer:0"))
+}
+
+#[test]
+fn a_slice_opens_whether_or_not_its_node_can_be_preferred() {
+    /// No machine has a node of that number.
+    const ABSENT: u32 = 1023;
+    static SLICES: [Slice; 3] = [const { Slice::new() }; 3];
+    let _alone = alone();
+    let [failed, absent, granted] = SLICES.each_ref().map(spare);
+    assert!(fault::fail_after("mbind", 0));
+    assert_eq!(refusals_of_opening(failed, 0), 1);
+    assert_ne!(is_on_node_zero(failed), Some(true));
+    assert_eq!(refusals_of_opening(absent, ABSENT), 1);
+    // A sandbox may refuse this one, too.
+    let refused = refusals_of_opening(granted, 0);
+    assert_eq!(is_on_node_zero(granted).unwrap_or(refused == 0), refused == 0);
 }

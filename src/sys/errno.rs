@@ -7,6 +7,8 @@ pub(crate) struct Errno(pub(crate) i32);
 impl Errno {
     /// Out of memory, or over a limit.
     pub(crate) const NOMEM: Self = Self(libc::ENOMEM);
+    /// Over a limit for now.
+    pub(crate) const AGAIN: Self = Self(libc::EAGAIN);
     /// Not permitted, or not registered for.
     pub(crate) const PERM: Self = Self(libc::EPERM);
 

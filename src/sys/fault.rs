@@ -1,10 +1,9 @@
 //! Fault injection, counters of system calls refused, and the counter of maps.
 //!
-//! Every system call of the allocator that the kernel can refuse passes [`admit`], so a test can make
-//! the n-th call of a kind fail, and what the kernel refuses is counted by kind.  Not here: close, which
-//! cannot be refused, write, whose result the caller of the statistics gets, and vfork, whose errno the
-//! program gets.
+//! Every system call of the allocator passes [`admit`], so a test can make the n-th call of a kind fail,
+//! and what the kernel refuses is counted by kind.
 
+use super::errno::Errno;
 use crate::base::sync::{AtomicU32, Ordering};
 
 /// The kinds of system call that the allocator makes.
@@ -23,9 +22,13 @@ pub(crate) enum Call {
     Getpid,
     Open,
     Read,
+    Write,
+    Close,
     Getdents,
     Affinity,
     Rlimit,
+    /// Or the fork that takes its place.
+    Vfork,
 }
 
 /// Names of the calls, in the order of [`Call`].
@@ -42,11 +45,14 @@ pub(crate) const CALL_NAMES: [&str; CALLS] = [
     "getpid",
     "open",
     "read",
+    "write",
+    "close",
     "getdents",
     "affinity",
     "rlimit",
+    "vfork",
 ];
-const CALLS: usize = 15;
+const CALLS: usize = 18;
 
 /// Calls refused by the kernel (or by a test), by kind.
 static REFUSED: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
@@ -57,18 +63,22 @@ static FUSES: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
 /// that are alike are merged.
 static SPLITS: AtomicU32 = AtomicU32::new(0);
 
-/// True when the call may go to the kernel; false when a test wants it to fail.
-pub(crate) fn admit(call: Call) -> bool {
+/// Lets the call go to the kernel, or answers in its place when a test wants it to fail.
+pub(super) fn admit(call: Call) -> Result<(), Errno> {
     let fuse = &FUSES[call as usize];
     // A sticky word is read before it is written: no shared line is dirtied when no test runs.
-    if fuse.load(Ordering::Relaxed) == 0 {
-        return true;
+    if fuse.load(Ordering::Relaxed) == 0 || fuse.fetch_sub(1, Ordering::Relaxed) != 1 {
+        return Ok(());
     }
-    fuse.fetch_sub(1, Ordering::Relaxed) != 1
+    Err(match call {
+        Call::Membarrier => Errno::PERM,
+        Call::Vfork => Errno::AGAIN,
+        _ => Errno::NOMEM,
+    })
 }
 
 /// Counts a refusal.
-pub(crate) fn refused(call: Call) {
+pub(super) fn refused(call: Call) {
     REFUSED[call as usize].fetch_add(1, Ordering::Relaxed);
 }
 
@@ -85,7 +95,7 @@ pub(crate) fn fail_after(call: &str, after: u32) -> bool {
 }
 
 /// Notes a call that can split a map in two.
-pub(crate) fn note_split() {
+pub(super) fn note_split() {
     SPLITS.fetch_add(1, Ordering::Relaxed);
 }
 

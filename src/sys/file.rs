@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use super::arch::{environ, syscall};
+use super::arch::environ;
 use super::errno::Errno;
 use super::fault::Call;
 use super::mem::call;
@@ -37,8 +37,10 @@ impl File {
 
 impl Drop for File {
     fn drop(&mut self) {
+        // Refused, it stays open or is closed all the same (close(2), NOTES), and a second try could
+        // close another thread's.
         // SAFETY: the descriptor is this value's own.
-        unsafe { syscall(libc::SYS_close, [self.0, 0, 0, 0, 0, 0]) };
+        let _ = unsafe { call(Call::Close, libc::SYS_close, [self.0, 0, 0, 0, 0, 0]) };
     }
 }
 
@@ -111,7 +113,7 @@ pub(crate) fn environment(prefix: &[u8], buffer: &mut [u8], mut variable: impl F
     }
 }
 
-/// A file descriptor as a target of `write!`; short writes are repeated, errors dropped.
+/// A file descriptor as a target of `write!`; short writes are repeated.
 #[derive(Debug)]
 pub(crate) struct Fd(pub(crate) i32);
 
@@ -122,8 +124,9 @@ impl fmt::Write for Fd {
             let fd = usize::try_from(self.0).map_err(|_| fmt::Error)?;
             let address = rest.as_ptr().expose_provenance();
             // SAFETY: the text is readable for its length.
-            let result = unsafe { syscall(libc::SYS_write, [fd, address, rest.len(), 0, 0, 0]) };
-            let written = match Errno::check(result) {
+            let result =
+                unsafe { call(Call::Write, libc::SYS_write, [fd, address, rest.len(), 0, 0, 0]) };
+            let written = match result {
                 Ok(written) => written,
                 Err(Errno(libc::EINTR)) => 0,
                 Err(_) => return Err(fmt::Error),

@@ -13,12 +13,8 @@ use super::fault::{Call, admit, note_split, refused};
 /// # Safety
 /// As [`syscall`].
 pub(super) unsafe fn call(kind: Call, number: i64, args: [usize; 6]) -> Result<usize, Errno> {
-    if !admit(kind) {
-        refused(kind);
-        return Err(if kind == Call::Membarrier { Errno::PERM } else { Errno::NOMEM });
-    }
     // SAFETY: the caller's promise.
-    let result = Errno::check(unsafe { syscall(number, args) });
+    let result = admit(kind).and_then(|()| Errno::check(unsafe { syscall(number, args) }));
     if result.is_err() {
         refused(kind);
     }

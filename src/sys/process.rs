@@ -6,7 +6,7 @@
 #![allow(unsafe_code, reason = "one word on a page of its own; getpid")]
 
 use super::arch::{thread_block, thread_pointer};
-use super::fault::Call;
+use super::fault::{Call, admit, refused};
 use super::generation::count_once;
 use super::mem::{self, call};
 use super::rseq;
@@ -111,6 +111,19 @@ pub(crate) fn end_vfork() -> u32 {
     let left = vforks().saturating_sub(1);
     VFORKS.store(left, Ordering::Relaxed);
     left
+}
+
+/// What vfork, or the fork in its place, is to return without asking the kernel: a negative error number
+/// when a test wants it to fail, 0 otherwise.
+pub(crate) fn vfork_answer() -> i64 {
+    admit(Call::Vfork).map_or_else(|errno| -i64::from(errno.0), |()| 0)
+}
+
+/// Counts the call's result when it is a refusal.
+pub(crate) fn note_vfork(result: i64) {
+    if result < 0 {
+        refused(Call::Vfork);
+    }
 }
 
 /// True in a child of vfork: another process in this one's memory, whose CPU number is stale.

@@ -46,9 +46,10 @@ pub(crate) fn is_fake() -> bool {
     FAKE.load(Ordering::Relaxed) != 0
 }
 
-/// The kernel's number of a node; none for an invented one.
-pub(crate) fn kernel_node(node: NodeIndex) -> Option<KernelNode> {
-    (!is_fake()).then(|| KernelNode(KERNEL[node.get()].load(Ordering::Relaxed)))
+/// The kernel's number of a node, for memory that is to be there; none where nodes are invented, or where
+/// there is no other.
+pub(crate) fn preferred(node: NodeIndex) -> Option<KernelNode> {
+    (nodes() > 1 && !is_fake()).then(|| KernelNode(KERNEL[node.get()].load(Ordering::Relaxed)))
 }
 
 /// The node of `cpu`, which the calling thread believes to be on; none when it is elsewhere by now.

@@ -50,9 +50,9 @@ pub(crate) const RSEQ_CPU_ID: usize = 4;
 pub(crate) const RSEQ_BYTES: usize = 32;
 
 /// Number of fork(2).
-pub const SYS_FORK: i64 = libc::SYS_fork;
+pub(crate) const SYS_FORK: i64 = libc::SYS_fork;
 /// Number of vfork(2).
-pub const SYS_VFORK: i64 = libc::SYS_vfork;
+pub(crate) const SYS_VFORK: i64 = libc::SYS_vfork;
 
 /// The words that every section reads; zero until the allocator is ready.
 #[repr(C, align(64))]
