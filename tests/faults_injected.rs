@@ -89,6 +89,12 @@ fn run(test: &str, after: usize, setting: Setting) -> Outcome {
 
 /// The process under test; its exit code.
 fn body(call: &str, after: u32) -> i32 {
+    match call {
+        // Two nodes are to be found, so the kernel must not say at once that there is one.
+        "mbind" => assert!(homenode::fail_call("get_mempolicy", 0)),
+        "munmap" => take_the_place(),
+        _ => {}
+    }
     assert!(homenode::fail_call(call, after), "there is a call named {call}");
     // Once is enough: what was not refused by then is not refused any more.
     let disarm =
@@ -135,6 +141,17 @@ fn use_pairs(count: u32) {
         // SAFETY: the block was just handed out, or is null.
         unsafe { homenode::free(block) };
     }
+}
+
+/// Takes a page of the address space that the allocator tries first, so that it looks elsewhere and cuts
+/// off what it does not need.
+fn take_the_place() {
+    let here = (take_the_place as *const ()).addr();
+    let below = std::ptr::without_provenance_mut((here - (1 << 39)) >> 12 << 12);
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: a new map that replaces none.
+    let page = unsafe { libc::mmap(below, 1 << 30, libc::PROT_NONE, flags, -1, 0) };
+    assert_ne!(page, libc::MAP_FAILED);
 }
 
 /// More memory than a node has: the next one opens.
@@ -244,6 +261,7 @@ each_call_may_fail! {
     any_munmap_may_fail: "munmap", 20, &[DEFAULT, FAKE_NODES];
     any_mprotect_may_fail: "mprotect", 60, &[DEFAULT, FAKE_NODES, NO_RSEQ];
     any_madvise_may_fail: "madvise", 30, &[DEFAULT, FAKE_NODES];
+    any_get_mempolicy_may_fail: "get_mempolicy", 2, &[DEFAULT];
     any_futex_may_fail: "futex", 8, &[NO_RSEQ];
     any_rseq_may_fail: "rseq", 8, &[OWN_RSEQ];
     any_membarrier_may_fail: "membarrier", 25, &[DEFAULT, FAKE_NODES, OWN_RSEQ];

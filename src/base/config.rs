@@ -40,7 +40,10 @@ pub(crate) const LANES_MAX: usize = 16;
 
 /// Bytes of a CPU's slab, at most: header and stacks.  Only what is used is resident.
 pub(crate) const SLAB_BYTES_MAX: usize = 256 << 10;
-/// Bytes of a slab, at least; a packed one needs 8 KiB, and half a KiB a node.
+/// Bytes of a slab that is packed: a page of header, a page of stacks; half a KiB more for each of
+/// several nodes.
+pub(crate) const SLAB_BYTES_PACKED: usize = 8 << 10;
+/// Bytes of a slab's area, at least.
 pub(crate) const SLAB_BYTES_LEAST: usize = 32 << 10;
 /// Slabs that fit a node's metadata room: a CPU has two, or three while it is drained.
 pub(crate) const ROOM_SLABS: usize = 64;

@@ -24,10 +24,10 @@ impl Settings {
     const DEFAULT: Self = Self { fake_nodes: 0, rseq_off: false, slice_bytes: SLICE_BYTES_MAX };
 
     /// Reads the environment; a wrong value is named once, with what is taken instead.
-    pub(super) fn read(buffer: &mut [u8]) -> Self {
+    pub(super) fn read() -> Self {
         let mut settings = Self::DEFAULT;
         if !cpu::is_secure() {
-            file::environment(PREFIX, buffer, |entry| settings.take(entry));
+            file::environment(PREFIX, |entry| settings.take(entry));
         }
         settings
     }

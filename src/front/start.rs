@@ -1,17 +1,33 @@
 //! The start: at the first call of the process, before any constructor, by whichever thread comes first.
 
+use core::cell::UnsafeCell;
+
 use super::settings::Settings;
+use crate::base::config::CPUS_MAX;
 use crate::base::sync::{AtomicU32, Ordering};
 use crate::sys::lock::{Lock, Rank};
-use crate::sys::{cpu, mem, process, rseq};
+use crate::sys::{cpu, process, rseq};
 use crate::{percpu, region, topo};
 
 /// 1 once the allocator can be used.
 static READY: AtomicU32 = AtomicU32::new(0);
 static LOCK: Lock = Lock::new();
 
-/// Bytes for texts of /proc and /sys while starting; not on the stack, of which there may be 1 KiB.
-const BUFFER_BYTES: usize = 128 << 10;
+/// Bytes for texts of /sys and the mask of all CPUs while starting; not on the stack, of which there may
+/// be 1 KiB.
+const SCRATCH_BYTES: usize = 2048;
+
+/// Used under [`LOCK`] alone.
+static SCRATCH: Scratch = Scratch(UnsafeCell::new([0; SCRATCH_BYTES]));
+
+#[derive(Debug)]
+struct Scratch(UnsafeCell<[u8; SCRATCH_BYTES]>);
+
+#[expect(unsafe_code, reason = "a buffer that a lock guards")]
+// SAFETY: only the holder of `LOCK` looks inside.
+unsafe impl Sync for Scratch {}
+
+const _: () = assert!(SCRATCH_BYTES * 8 >= CPUS_MAX);
 
 /// Starts the allocator if nobody has.  False: the system refuses even the least address space; the
 /// next call tries again.
@@ -36,20 +52,17 @@ fn start() -> bool {
 }
 
 /// Every part may be begun again after a later one failed.
-#[expect(unsafe_code, reason = "a scratch buffer from the system")]
 fn begin() -> bool {
-    let Ok(scratch) = mem::map(BUFFER_BYTES) else { return false };
-    let first = core::ptr::with_exposed_provenance_mut(scratch);
-    // SAFETY: the map is fresh, zeroed, and this function's own.
-    let buffer = unsafe { core::slice::from_raw_parts_mut(first, BUFFER_BYTES) };
     process::start(cpu::page_bytes());
-    let settings = Settings::read(buffer);
+    let settings = Settings::read();
+    #[expect(unsafe_code, reason = "the buffer of the one that starts")]
+    // SAFETY: the caller holds `LOCK`, and this is the one place that uses the buffer.
+    let buffer = unsafe { &mut *SCRATCH.0.get() };
     topo::start(settings.fake_nodes, buffer);
     let cpus = cpu::possible(buffer);
     let ready = region::start(settings.slice_bytes) && percpu::start(cpus);
     if ready {
         rseq::start(settings.rseq_off);
     }
-    mem::release(scratch, BUFFER_BYTES);
     ready
 }

@@ -87,14 +87,27 @@ pub(crate) fn start(slice_bytes_max: usize) -> bool {
     false
 }
 
+/// Reserves `total` bytes at a multiple of `align`.  The place below this program or library, which the
+/// system chose at random, is usually free: one guess saves cutting off ends.
+fn reserve_aligned(total: usize, align: usize) -> Option<usize> {
+    let guess = mem::module_address().saturating_sub(total + align) / align * align;
+    let start = mem::reserve(guess, total).ok()?;
+    if start.is_multiple_of(align) {
+        return Some(start);
+    }
+    mem::release(start, total);
+    let start = mem::reserve(0, total + align).ok()?;
+    let base = start.next_multiple_of(align);
+    mem::release(start, base - start);
+    mem::release(base + total, start + align - base);
+    Some(base)
+}
+
 fn reserve(nodes: usize, geometry: Geometry) -> bool {
     // Compounds are aligned to themselves, groups of them where there is room for a group.
     let align = if geometry.bytes > GROUP_BYTES { GROUP_BYTES } else { COMPOUND_BYTES };
     let total = nodes * geometry.bytes;
-    let Ok(start) = mem::reserve(total + align) else { return false };
-    let base = start.next_multiple_of(align);
-    mem::release(start, base - start);
-    mem::release(base + total, start + align - base);
+    let Some(base) = reserve_aligned(total, align) else { return false };
     for node in 0..nodes {
         if mem::allow_read(base + node * geometry.bytes, geometry.room_end).is_err() {
             mem::release(base, total);

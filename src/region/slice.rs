@@ -9,7 +9,7 @@ use super::frontier::Frontier;
 use super::geometry::{BANK_BYTES, Geometry};
 use crate::base::config::{
     COMMIT_STEP, COMPOUND_BYTES, COMPOUND_SHIFT, FREE_RESIDENT_MAX, NODE_RECORD_BYTES, ROOM_STEP,
-    RUN_SHIFT,
+    RUN_SHIFT, SLAB_BYTES_PACKED,
 };
 use crate::base::ids::{CompoundId, KernelNode, NodeIndex};
 use crate::base::sync::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -17,6 +17,9 @@ use crate::sys::errno::Errno;
 use crate::sys::lock::{Held, Lock, Rank};
 use crate::sys::{cpu, mem};
 use crate::topo;
+
+/// What an opened node needs at once: its records, and a packed slab of the CPU that opens it.
+const OPEN_BYTES: usize = NODE_RECORD_BYTES + SLAB_BYTES_PACKED;
 
 /// 64 heads and their words.
 #[repr(C, align(64))]
@@ -105,7 +108,9 @@ impl Slice {
             // A refusal (EPERM in a sandbox) leaves first touch to decide; it is counted in sys.
             let _ = mem::prefer_node(self.base(), geometry().bytes, kernel.0);
         }
-        self.commit_room(geometry().room + NODE_RECORD_BYTES)?;
+        let record = geometry().room;
+        self.commit_room(record + OPEN_BYTES)?;
+        mem::populate(self.base() + record, OPEN_BYTES);
         if self.room_used.load(Ordering::Relaxed) == geometry().room {
             self.room_used.store(geometry().room + NODE_RECORD_BYTES, Ordering::Relaxed);
         }
@@ -155,7 +160,7 @@ impl Slice {
         if end > geometry().room_end {
             return Err(Exhausted);
         }
-        let upto = end.next_multiple_of(ROOM_STEP).min(geometry().room_end);
+        let upto = (end + ROOM_STEP).next_multiple_of(ROOM_STEP).min(geometry().room_end);
         mem::commit(self.base() + done, upto - done).map_err(|_| Exhausted)?;
         self.room_committed.store(upto, Ordering::Relaxed);
         Ok(())

@@ -281,7 +281,7 @@ fn threads_never_share_a_compound() {
 
 /// A slice of its own, beside those of the topology, whose nodes are invented.
 fn spare(slice: &'static Slice) -> &'static Slice {
-    let start = mem::reserve(SLICE_BYTES + COMPOUND_BYTES).expect("address space");
+    let start = mem::reserve(0, SLICE_BYTES + COMPOUND_BYTES).expect("address space");
     let base = start.next_multiple_of(COMPOUND_BYTES);
     mem::allow_read(base, geometry().room_end).expect("readable metadata");
     slice.place(base);

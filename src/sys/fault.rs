@@ -15,6 +15,7 @@ pub(crate) enum Call {
     Mprotect,
     Madvise,
     Mbind,
+    GetMempolicy,
     Futex,
     Rseq,
     Membarrier,
@@ -38,6 +39,7 @@ pub(crate) const CALL_NAMES: [&str; CALLS] = [
     "mprotect",
     "madvise",
     "mbind",
+    "get_mempolicy",
     "futex",
     "rseq",
     "membarrier",
@@ -52,7 +54,7 @@ pub(crate) const CALL_NAMES: [&str; CALLS] = [
     "rlimit",
     "vfork",
 ];
-const CALLS: usize = 18;
+const CALLS: usize = 19;
 
 /// Calls refused by the kernel (or by a test), by kind.
 static REFUSED: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];

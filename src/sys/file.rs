@@ -6,7 +6,7 @@ use core::fmt;
 use super::arch::environ;
 use super::errno::Errno;
 use super::fault::Call;
-use super::mem::call;
+use super::mem::{self, call};
 
 /// An open file; closed when dropped.
 #[derive(Debug)]
@@ -86,15 +86,23 @@ pub(crate) fn list(
     }
 }
 
+/// Bytes of /proc/self/environ that are looked at where libc's `environ` is not set yet.
+const ENVIRON_BYTES: usize = 128 << 10;
+
 /// Calls `variable` with each `NAME=value` of the environment that starts with `prefix`: libc's
-/// `environ`, or one raw read of /proc/self/environ into `buffer` while libc has not set it.
-pub(crate) fn environment(prefix: &[u8], buffer: &mut [u8], mut variable: impl FnMut(&[u8])) {
+/// `environ`, or one raw read of /proc/self/environ while libc has not set it.
+pub(crate) fn environment(prefix: &[u8], mut variable: impl FnMut(&[u8])) {
     let mut next = environ();
     if next.is_null() {
+        let Ok(scratch) = mem::map(ENVIRON_BYTES) else { return };
+        let first = core::ptr::with_exposed_provenance_mut(scratch);
+        // SAFETY: the map is fresh, zeroed, and this function's own.
+        let buffer = unsafe { core::slice::from_raw_parts_mut(first, ENVIRON_BYTES) };
         let text = read(b"/proc/self/environ\0", buffer).unwrap_or_default();
         for entry in text.split(|&byte| byte == 0).filter(|entry| entry.starts_with(prefix)) {
             variable(entry);
         }
+        mem::release(scratch, ENVIRON_BYTES);
         return;
     }
     loop {

@@ -9,7 +9,7 @@ mod list;
 use crate::base::config::{LANES_MAX, NODES_MAX};
 use crate::base::ids::{CpuId, KernelNode, LaneId, NodeIndex};
 use crate::base::sync::{AtomicU32, Ordering};
-use crate::sys::{cpu, file};
+use crate::sys::{cpu, file, mem};
 
 static NODES: AtomicU32 = AtomicU32::new(1);
 static FAKE: AtomicU32 = AtomicU32::new(0);
@@ -21,6 +21,11 @@ pub(crate) fn start(fake: u32, buffer: &mut [u8]) {
     if fake > 0 {
         FAKE.store(1, Ordering::Relaxed);
         NODES.store(fake.min(MAX), Ordering::Relaxed);
+        return;
+    }
+    if let Some(only) = mem::only_node() {
+        // The usual machine, asked in one call.
+        KERNEL[0].store(only, Ordering::Relaxed);
         return;
     }
     let mut count = 0;
