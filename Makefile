@@ -27,9 +27,9 @@ test-programs: ## the full list of real programs, on fake nodes too
 	@$(MAKE) --no-print-directory build
 	@tests/programs/run --fake all
 
-bench: build ## malloc and free pairs against glibc, jemalloc, tcmalloc and mimalloc
+bench: build ## all rows against glibc, jemalloc, tcmalloc and mimalloc
 	@scripts/install-packages bench
-	$(CARGO) run --release --locked -p homenode-benches --bin bench -- pair
+	$(CARGO) run --release --locked -p homenode-benches --bin bench -- run
 
 stress: build ## the tagged-object stress: make stress SECONDS=600 (of each of its runs)
 	TEST_STRESS_SECONDS=$(SECONDS) $(CARGO) test --profile checked --locked -p homenode --test stress -- --test-threads=1

@@ -1,18 +1,35 @@
-//! The measured program: `drivers/pair.c`, built by `cc`, started once per contestant and round.
+//! The measured C programs: `drivers/*.c`, built by `cc`, started once per contestant and round.
 
-use crate::contestant::{Contestant, target_dir};
+use crate::contestant::{Contestant, Role, target_dir};
 use crate::error::{Error, Result};
+use crate::rows::{Program, Row};
 use serde::Deserialize;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-const SOURCE: &str = include_str!("../drivers/pair.c");
+/// The source of each program, and what all of them include.
+const FRAME: [(&str, &str); 2] = [
+    ("frame.h", include_str!("../drivers/frame.h")),
+    ("drain.h", include_str!("../drivers/drain.h")),
+];
+
+/// The C source of `program`.
+#[must_use]
+pub fn source(program: Program) -> &'static str {
+    match program {
+        Program::Pair => include_str!("../drivers/pair.c"),
+        Program::Batch => include_str!("../drivers/batch.c"),
+        Program::Shape => include_str!("../drivers/shape.c"),
+        Program::Threads => include_str!("../drivers/threads.c"),
+        Program::Startup => include_str!("../drivers/startup.c"),
+        Program::Resident => include_str!("../drivers/resident.c"),
+    }
+}
 
 /// How the driver drains while it measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drains {
-    /// One thread, no drains.
+    /// No second thread.
     None,
     /// A second thread wakes up so many times a second and does nothing.
     Dry(u32),
@@ -20,25 +37,23 @@ pub enum Drains {
     PerSecond(u32),
 }
 
-/// What one start of the driver measures.
-#[derive(Debug, Clone)]
+/// How rows are measured.
+#[derive(Debug, Clone, Copy)]
 pub struct Job {
     /// The CPU to pin to; none is the highest allowed one.
     pub cpu: Option<u32>,
-    /// Timed chunks a row.
+    /// Timed chunks a row, at most.
     pub chunks: u32,
-    /// Part of the names of the rows to run; empty is all.
-    pub rows: String,
     /// Drains meanwhile.
     pub drains: Drains,
 }
 
-/// One row of one start: nanoseconds per malloc and free.
+/// One row of one start, in the row's unit.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Reading {
     /// The row's name.
     pub row: String,
-    /// The fastest chunk.
+    /// The lowest chunk.
     pub min: f64,
     /// The lower quartile of the chunks.
     pub p25: f64,
@@ -68,57 +83,63 @@ enum Line {
     Summary(Summary),
 }
 
-/// The built driver.
+/// The folder of the built drivers.
 #[derive(Debug)]
-pub struct Driver {
-    program: PathBuf,
+pub struct Drivers {
+    folder: PathBuf,
 }
 
-impl Driver {
-    /// Compiles the driver into the target folder.
+impl Drivers {
+    /// Compiles the drivers into the target folder, and the empty library of the start-up row.
     ///
     /// # Errors
     /// When `cc` is missing or refuses, or the folder cannot be written.
     pub fn build() -> Result<Self> {
         let folder = target_dir()?.join("bench-drivers");
         std::fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-        let program = folder.join("pair");
-        let failed = |said: String| Error::Tool { tool: "cc", said };
-        let mut cc = Command::new("cc")
-            .args(["-O2", "-fno-builtin", "-pthread", "-x", "c", "-", "-ldl", "-o"])
-            .arg(&program)
-            .stdin(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|e| failed(e.to_string()))?;
-        if let Some(mut stdin) = cc.stdin.take() {
-            stdin.write_all(SOURCE.as_bytes()).map_err(|e| failed(e.to_string()))?;
+        for (name, text) in FRAME {
+            write(&folder.join(name), text)?;
         }
-        let output = cc.wait_with_output().map_err(|e| failed(e.to_string()))?;
-        if !output.status.success() {
-            return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
+        for program in Program::ALL {
+            let file = folder.join(program.name()).with_extension("c");
+            write(&file, source(program))?;
+            compile(&["-fno-builtin", "-pthread"], &file, &folder.join(program.name()))?;
         }
-        Ok(Self { program })
+        let empty = folder.join("empty.c");
+        write(&empty, "")?;
+        compile(&["-shared"], &empty, &folder.join("empty.so"))?;
+        Ok(Self { folder })
     }
 
-    /// Starts the driver once, under `contestant`.
+    /// A preload that does nothing.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn empty_preload(&self) -> Result<Contestant> {
+        Contestant::preloaded("empty", Role::Reference, &self.folder.join("empty.so"))
+    }
+
+    /// Measures `rows`, all of `program`, in one start of it under `contestant`.
     ///
     /// # Errors
     /// When it fails, prints an unknown line, or ran with another malloc.
-    pub fn run(&self, contestant: &Contestant, job: &Job) -> Result<(Vec<Reading>, Summary)> {
+    pub fn run(
+        &self,
+        contestant: &Contestant,
+        program: Program,
+        rows: &[Row],
+        job: &Job,
+    ) -> Result<(Vec<Reading>, Summary)> {
         let (per_second, dry) = match job.drains {
             Drains::None => (0, "0"),
             Drains::Dry(n) => (n, "1"),
             Drains::PerSecond(n) => (n, "0"),
         };
-        let mut command = Command::new(&self.program);
+        let mut command = contestant.command(&self.folder.join(program.name()));
         command
             .arg(job.cpu.map_or("-1".into(), |cpu| cpu.to_string()))
-            .args([&job.chunks.to_string(), &per_second.to_string(), dry, &job.rows])
-            .env_remove("LD_PRELOAD");
-        if let Some(library) = &contestant.library {
-            command.env("LD_PRELOAD", library);
-        }
+            .args([&job.chunks.to_string(), &per_second.to_string(), dry])
+            .args(rows.iter().map(|row| row.name));
         let failed = |said: String| Error::Driver { under: contestant.name.clone(), said };
         let output = command.output().map_err(|e| failed(e.to_string()))?;
         if !output.status.success() {
@@ -126,19 +147,47 @@ impl Driver {
             return Err(failed(format!("{}: {said}", output.status)));
         }
         let (readings, summary) = parse(&String::from_utf8_lossy(&output.stdout))?;
+        check_rows(rows, &readings)?;
         check_malloc(contestant, &summary)?;
-        if readings.is_empty() {
-            return Err(Error::NoRow(job.rows.clone()));
-        }
         Ok((readings, summary))
     }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).map_err(Error::file(path))
+}
+
+fn compile(options: &[&str], from: &Path, to: &Path) -> Result<()> {
+    let failed = |said: String| Error::Tool { tool: "cc", said };
+    let output = Command::new("cc")
+        .arg("-O2")
+        .args(options)
+        .arg(from)
+        .args(["-ldl", "-o"])
+        .arg(to)
+        .output()
+        .map_err(|e| failed(e.to_string()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()))
+}
+
+/// Rows are told apart by their place later on.
+fn check_rows(asked: &[Row], readings: &[Reading]) -> Result<()> {
+    if asked.iter().map(|row| row.name).eq(readings.iter().map(|r| r.row.as_str())) {
+        return Ok(());
+    }
+    Err(Error::Protocol("(not the rows asked for)".into()))
 }
 
 /// A library that does not load is skipped by the loader with a mere warning.
 fn check_malloc(contestant: &Contestant, summary: &Summary) -> Result<()> {
     let right = match &contestant.library {
-        Some(library) => Path::new(&summary.malloc) == library,
-        None => summary.malloc.contains("libc.so"),
+        Some(library) if contestant.role != Role::Reference => {
+            Path::new(&summary.malloc) == library
+        }
+        _ => summary.malloc.contains("libc.so"),
     };
     let (wanted, found) = (contestant.name.clone(), summary.malloc.clone());
     if right { Ok(()) } else { Err(Error::WrongMalloc { wanted, found }) }
@@ -160,14 +209,15 @@ fn parse(output: &str) -> Result<(Vec<Reading>, Summary)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::ROWS;
 
+    const FIRST: &str = r#"{"row":"pair 16 B","min":2.8,"p25":2.9,"mean":3.1}"#;
     const LAST: &str =
         r#"{"malloc":"/lib/libc.so.6","cpu":1,"involuntary":2,"drains":0,"refused":0}"#;
 
     #[test]
     fn rows_and_the_last_line_are_read() {
-        let row = r#"{"row":"pair 16 B","min":2.8,"p25":2.9,"mean":3.1,"chunks":200,"ops":8192}"#;
-        let (readings, summary) = parse(&format!("{row}\n{LAST}\n")).unwrap();
+        let (readings, summary) = parse(&format!("{FIRST}\n{LAST}\n")).unwrap();
         assert_eq!((readings[0].row.as_str(), readings[0].min), ("pair 16 B", 2.8));
         assert_eq!(summary.involuntary, 2);
     }
@@ -179,11 +229,18 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_row_is_noticed() {
+        let (readings, _) = parse(&format!("{FIRST}\n{LAST}\n")).unwrap();
+        assert!(check_rows(&ROWS[..1], &readings).is_ok());
+        assert!(check_rows(&ROWS[..2], &readings).is_err());
+    }
+
+    #[test]
     fn a_preload_that_did_not_load_is_noticed() {
         let (_, summary) = parse(LAST).unwrap();
-        let library = Some(PathBuf::from("/opt/libhomenode.so"));
-        let homenode = Contestant { name: "homenode".into(), library };
+        let mut homenode = Contestant::libc();
+        assert!(check_malloc(&homenode, &summary).is_ok());
+        homenode.library = Some(PathBuf::from("/opt/libhomenode.so"));
         assert!(check_malloc(&homenode, &summary).is_err());
-        assert!(check_malloc(&Contestant::libc(), &summary).is_ok());
     }
 }

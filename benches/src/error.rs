@@ -34,7 +34,7 @@ pub enum Error {
         /// The library that `malloc` was found in.
         found: String,
     },
-    /// No row of the driver contains this text.
+    /// No row contains this text.
     NoRow(String),
     /// A file could not be read or written.
     File(PathBuf, std::io::Error),
@@ -69,7 +69,7 @@ impl fmt::Display for Error {
             }
             Self::Protocol(line) => write!(
                 f,
-                "the driver printed an unknown line; src/driver.rs and drivers/pair.c \
+                "the driver printed an unknown line; src/driver.rs and drivers/frame.h \
                  must agree: {line}"
             ),
             Self::WrongMalloc { wanted, found } => write!(

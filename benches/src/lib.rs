@@ -4,11 +4,12 @@
 //! |---|---|
 //! | [`stats`] | medians, quartiles, sign intervals: pure |
 //! | [`table`] | text tables: pure |
+//! | [`rows`] | what is measured, by which program, and the bars |
 //! | [`contestant`] | homenode and its peers: names and libraries |
-//! | [`driver`] | the measured C program: built, started once, its lines read |
+//! | [`driver`] | the measured C programs: built, started once, their lines read |
 //! | [`rounds`] | the interleaved rounds of one comparison |
 //! | [`load`] | what else the machine did meanwhile |
-//! | [`verdict`] | homenode against peers: rows, ratios, the bar |
+//! | [`verdict`] | homenode against peers: ratios, bars, verdicts |
 //! | [`paired`] | one against another, round by round: builds, drains |
 //! | [`hitpath`] | a disassembly and the straight line a hit takes through it: pure |
 //! | [`objdump`] | that disassembly, from a built library |
@@ -23,6 +24,7 @@ pub mod load;
 pub mod objdump;
 pub mod paired;
 pub mod rounds;
+pub mod rows;
 pub mod stats;
 pub mod table;
 pub mod verdict;

@@ -23,7 +23,7 @@ pub enum Figure {
 pub struct Row {
     /// The row's name.
     pub row: String,
-    /// First entry, median over rounds, nanoseconds per malloc and free.
+    /// First entry, median over rounds, in the row's unit.
     pub first: f64,
     /// Second entry, likewise.
     pub second: f64,
@@ -96,9 +96,9 @@ impl Report {
     #[must_use]
     pub fn new(names: [String; 2], rounds: u32, figure: Figure, measured: Rounds) -> Self {
         let (mut rows, mut coverage) = (Vec::new(), 1.0_f64);
-        for (index, name) in measured.rows.iter().enumerate() {
+        for (index, measured_row) in measured.rows.iter().enumerate() {
             let [first, second] = [0, 1].map(|e| values(&measured.samples[e][index], figure));
-            let (row, interval) = compare(name, first, second);
+            let (row, interval) = compare(measured_row.name, first, second);
             rows.push(row);
             coverage = coverage.min(interval.coverage);
         }
@@ -117,7 +117,7 @@ impl Report {
     pub fn text(&self) -> String {
         let percent = 100.0 * self.coverage;
         let interval = format!("{percent:.0} % interval");
-        let mut table = Table::new(["row", "first ns", "second ns", "ratio", &interval, "verdict"]);
+        let mut table = Table::new(["row", "first", "second", "ratio", &interval, "verdict"]);
         for row in &self.rows {
             table.push(vec![
                 row.row.clone(),

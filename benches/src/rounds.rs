@@ -1,10 +1,11 @@
 //! Interleaved rounds: each round starts every entry once, in an order that changes, so that a
 //! machine that slows down or speeds up does so for all of them.
 
-use crate::contestant::Contestant;
-use crate::driver::{Driver, Job, Reading};
-use crate::error::Result;
+use crate::contestant::{Contestant, Role};
+use crate::driver::{Drivers, Job, Reading, Summary};
+use crate::error::{Error, Result};
 use crate::load::{Before, Load};
+use crate::rows::Row;
 use std::io::IsTerminal;
 
 /// A contestant and how it is measured.
@@ -16,10 +17,10 @@ pub struct Entry {
     pub job: Job,
 }
 
-/// The readings of one row under one entry, one a round.
+/// The readings of one row under one entry, one a round; empty when the entry has no place in it.
 #[derive(Debug, Clone, Default)]
 pub struct Samples {
-    /// Fastest chunk of each round.
+    /// Lowest chunk of each round.
     pub min: Vec<f64>,
     /// Lower quartile of the chunks of each round.
     pub p25: Vec<f64>,
@@ -30,8 +31,8 @@ pub struct Samples {
 /// All rounds of one comparison.
 #[derive(Debug)]
 pub struct Rounds {
-    /// The rows' names, in the driver's order.
-    pub rows: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Row>,
     /// For each entry, in the order given, the samples of each row.
     pub samples: Vec<Vec<Samples>>,
     /// The CPU measured on.
@@ -40,46 +41,111 @@ pub struct Rounds {
     pub drains: u64,
     /// Drains that returned an error.
     pub refused: u64,
+    /// Peers that failed in a program, and how: they have no place in its rows.
+    pub failures: Vec<String>,
     /// What else the machine did.
     pub load: Load,
 }
 
-/// Measures all entries for `rounds` rounds.
+/// Measures `rows` under all entries for `rounds` rounds.
 ///
 /// # Errors
-/// When one start of the driver fails.
-pub fn measure(driver: &Driver, entries: &[Entry], rounds: u32) -> Result<Rounds> {
+/// When one start of a program fails, except under a peer.
+pub fn measure(drivers: &Drivers, entries: &[Entry], rows: &[Row], rounds: u32) -> Result<Rounds> {
+    let mut run = Run::new(drivers, entries, rows);
     let before = Before::now();
-    let mut involuntary = 0;
-    let (mut rows, mut cpu, mut drains, mut refused) = (Vec::new(), 0, 0, 0);
-    let mut samples: Vec<Vec<Samples>> = vec![Vec::new(); entries.len()];
     for round in 0..rounds as usize {
         if std::io::stderr().is_terminal() {
             eprint!("\rround {} of {rounds} ", round + 1);
         }
-        for index in order(round, entries.len()) {
-            let entry = &entries[index];
-            let (readings, summary) = driver.run(&entry.contestant, &entry.job)?;
-            record(&mut samples[index], &readings);
-            rows = readings.into_iter().map(|r| r.row).collect();
-            cpu = summary.cpu;
-            involuntary += summary.involuntary;
-            drains += summary.drains;
-            refused += summary.refused;
-        }
+        run.round(round)?;
     }
     if std::io::stderr().is_terminal() {
         eprintln!();
     }
-    Ok(Rounds { rows, samples, cpu, drains, refused, load: before.until_now(involuntary) })
+    Ok(Rounds {
+        rows: rows.to_vec(),
+        samples: run.samples,
+        cpu: run.cpu,
+        drains: run.drains,
+        refused: run.refused,
+        failures: run.failures,
+        load: before.until_now(run.involuntary),
+    })
 }
 
-fn record(samples: &mut Vec<Samples>, readings: &[Reading]) {
-    samples.resize(readings.len(), Samples::default());
-    for (row, reading) in samples.iter_mut().zip(readings) {
-        row.min.push(reading.min);
-        row.p25.push(reading.p25);
-        row.mean.push(reading.mean);
+/// A comparison that is going on.
+struct Run<'a> {
+    drivers: &'a Drivers,
+    entries: &'a [Entry],
+    rows: &'a [Row],
+    samples: Vec<Vec<Samples>>,
+    /// For each entry the first rows, by index, of the programs that it failed in.
+    failed: Vec<Vec<usize>>,
+    failures: Vec<String>,
+    cpu: u32,
+    drains: u64,
+    refused: u64,
+    involuntary: u64,
+}
+
+impl<'a> Run<'a> {
+    fn new(drivers: &'a Drivers, entries: &'a [Entry], rows: &'a [Row]) -> Self {
+        Self {
+            drivers,
+            entries,
+            rows,
+            samples: vec![vec![Samples::default(); rows.len()]; entries.len()],
+            failed: vec![Vec::new(); entries.len()],
+            failures: Vec::new(),
+            cpu: 0,
+            drains: 0,
+            refused: 0,
+            involuntary: 0,
+        }
+    }
+
+    fn round(&mut self, round: usize) -> Result<()> {
+        let rows = self.rows;
+        let mut first = 0;
+        for group in rows.chunk_by(|a, b| a.program == b.program) {
+            for entry in order(round, self.entries.len()) {
+                self.start(entry, first, group)?;
+            }
+            first += group.len();
+        }
+        Ok(())
+    }
+
+    /// Starts the program of `group`, whose rows begin at `first`, under one entry.
+    fn start(&mut self, entry: usize, first: usize, group: &[Row]) -> Result<()> {
+        let Entry { contestant, job } = &self.entries[entry];
+        let program = group[0].program;
+        if !contestant.takes_part_in(program) || self.failed[entry].contains(&first) {
+            return Ok(());
+        }
+        match self.drivers.run(contestant, program, group, job) {
+            Ok((readings, summary)) => self.record(entry, first, &readings, &summary),
+            Err(error @ Error::Driver { .. }) if contestant.role == Role::Peer => {
+                self.failures.push(format!("{}: {error}", program.name()));
+                self.failed[entry].push(first);
+                self.samples[entry][first..first + group.len()].fill(Samples::default());
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, entry: usize, first: usize, readings: &[Reading], summary: &Summary) {
+        for (row, reading) in self.samples[entry][first..].iter_mut().zip(readings) {
+            row.min.push(reading.min);
+            row.p25.push(reading.p25);
+            row.mean.push(reading.mean);
+        }
+        self.cpu = summary.cpu;
+        self.involuntary += summary.involuntary;
+        self.drains += summary.drains;
+        self.refused += summary.refused;
     }
 }
 

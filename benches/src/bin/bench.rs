@@ -1,9 +1,10 @@
 //! `bench`: runs the benches and prints their tables.
 
 use clap::{Args, Parser, Subcommand};
-use homenode_benches::contestant::{Contestant, HOMENODE, homenode_so, peers};
-use homenode_benches::driver::{Drains, Driver, Job};
+use homenode_benches::contestant::{Contestant, HOMENODE, Role, homenode_so, homenodes, peers};
+use homenode_benches::driver::{Drains, Drivers, Job};
 use homenode_benches::rounds::{Entry, measure};
+use homenode_benches::rows::{Row, selected};
 use homenode_benches::{Error, Result, paired, verdict};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -19,19 +20,21 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Bench {
-    /// malloc and free pairs, batches and mixed sizes on one CPU.
-    Pair(Pair),
+    /// All rows.
+    Run(Options),
+    /// The rows of one thread on one CPU: pairs, batches, mixed sizes.
+    Pair(Options),
 }
 
 #[derive(Debug, Args)]
-struct Pair {
+struct Options {
     /// Rounds: each starts every contestant once.
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// Five rounds: a first look.
     #[arg(long, conflicts_with = "rounds")]
     quick: bool,
-    /// Exit with 1 when a small pair is above the bar (with --ab or --drain: when a row is slower).
+    /// Exit with 1 when a row is above its bar (with --ab or --drain: when a row is slower).
     #[arg(long)]
     check: bool,
     /// Write all figures as JSON.
@@ -43,7 +46,7 @@ struct Pair {
     /// Measure what so many remote drains a second cost the drained CPU.
     #[arg(long, value_name = "PER_SECOND", value_parser = clap::value_parser!(u32).range(1..))]
     drain: Option<u32>,
-    /// Run only the rows whose name contains this.
+    /// Run only the rows whose name contains this, or one of several parts: "16 B,mixed".
     #[arg(long, default_value = "")]
     rows: String,
     /// The CPU to measure on; else the highest allowed one.
@@ -56,13 +59,19 @@ const CHUNKS: u32 = 250;
 /// Timed chunks a row where means count: about 100 ms, several periods of 100 drains a second.
 const CHUNKS_FOR_MEANS: u32 = 5000;
 
-impl Pair {
+/// One run of the options over some rows.
+struct Comparison<'a> {
+    options: &'a Options,
+    rows: Vec<Row>,
+}
+
+impl Options {
     fn rounds(&self) -> u32 {
         if self.quick { 5 } else { self.rounds }
     }
 
     fn job(&self, chunks: u32, drains: Drains) -> Job {
-        Job { cpu: self.cpu, chunks, rows: self.rows.clone(), drains }
+        Job { cpu: self.cpu, chunks, drains }
     }
 
     fn write_json(&self, report: &impl Serialize) -> Result<()> {
@@ -73,47 +82,61 @@ impl Pair {
             .map_err(|e| Error::File(path.clone(), e.into()))?;
         std::fs::write(path, text + "\n").map_err(Error::file(path))
     }
+}
+
+impl<'a> Comparison<'a> {
+    /// A drain is felt by the CPU that is drained: it has rows of one thread only.
+    fn new(options: &'a Options, one_thread: bool) -> Result<Self> {
+        let one_thread = one_thread || options.drain.is_some();
+        let rows = selected(&options.rows, |row| !one_thread || row.program.is_one_thread());
+        if rows.is_empty() {
+            return Err(Error::NoRow(options.rows.clone()));
+        }
+        Ok(Self { options, rows })
+    }
 
     fn against_peers(&self) -> Result<bool> {
+        let drivers = Drivers::build()?;
         let (found, missing) = peers();
         for path in missing {
             eprintln!("skipped, not installed: {}", path.display());
         }
-        let mut contestants = vec![Contestant::preloaded(HOMENODE, &homenode_so()?)?];
+        let mut contestants = homenodes()?;
         contestants.extend(found);
-        let names: Vec<String> = contestants.iter().map(|c| c.name.clone()).collect();
-        let job = self.job(CHUNKS, Drains::None);
-        let entry = |contestant| Entry { contestant, job: job.clone() };
-        let entries: Vec<Entry> = contestants.into_iter().map(entry).collect();
-        let measured = measure(&Driver::build()?, &entries, self.rounds())?;
-        let report = verdict::Report::new(&names, self.rounds(), measured);
+        contestants.push(drivers.empty_preload()?);
+        let job = self.options.job(CHUNKS, Drains::None);
+        let entry = |contestant: &Contestant| Entry { contestant: contestant.clone(), job };
+        let entries: Vec<Entry> = contestants.iter().map(entry).collect();
+        let measured = measure(&drivers, &entries, &self.rows, self.options.rounds())?;
+        let report = verdict::Report::new(&contestants, self.options.rounds(), measured);
         print!("{}", report.text());
-        self.write_json(&report)?;
+        self.options.write_json(&report)?;
         Ok(report.within_bar())
     }
 
     fn two(&self, names: [String; 2], entries: [Entry; 2], by: paired::Figure) -> Result<bool> {
-        let measured = measure(&Driver::build()?, &entries, self.rounds())?;
-        let report = paired::Report::new(names, self.rounds(), by, measured);
+        let rounds = self.options.rounds();
+        let measured = measure(&Drivers::build()?, &entries, &self.rows, rounds)?;
+        let report = paired::Report::new(names, rounds, by, measured);
         print!("{}", report.text());
-        self.write_json(&report)?;
+        self.options.write_json(&report)?;
         Ok(report.nothing_slower())
     }
 
     fn builds(&self, old: &Path, new: &Path) -> Result<bool> {
         let names = [old, new].map(|path| path.display().to_string());
         let entry = |name: &str, path| {
-            let contestant = Contestant::preloaded(name, path)?;
-            Ok(Entry { contestant, job: self.job(CHUNKS, Drains::None) })
+            let contestant = Contestant::preloaded(name, Role::Own, path)?;
+            Ok(Entry { contestant, job: self.options.job(CHUNKS, Drains::None) })
         };
         let entries = [entry("the old build", old)?, entry("the new build", new)?];
         self.two(names, entries, paired::Figure::Quartile)
     }
 
     fn drained(&self, per_second: u32) -> Result<bool> {
-        let contestant = Contestant::preloaded(HOMENODE, &homenode_so()?)?;
+        let contestant = Contestant::preloaded(HOMENODE, Role::Own, &homenode_so()?)?;
         let entries = [Drains::Dry(per_second), Drains::PerSecond(per_second)].map(|drains| {
-            let job = self.job(CHUNKS_FOR_MEANS, drains);
+            let job = self.options.job(CHUNKS_FOR_MEANS, drains);
             Entry { contestant: contestant.clone(), job }
         });
         let names = [
@@ -124,7 +147,7 @@ impl Pair {
     }
 
     fn run(&self) -> Result<bool> {
-        match (&self.ab, self.drain) {
+        match (&self.options.ab, self.options.drain) {
             (Some(builds), _) => self.builds(&builds[0], &builds[1]),
             (None, Some(per_second)) => self.drained(per_second),
             (None, None) => self.against_peers(),
@@ -133,9 +156,12 @@ impl Pair {
 }
 
 fn main() -> ExitCode {
-    let Bench::Pair(pair) = Cli::parse().bench;
-    match pair.run() {
-        Ok(good) if good || !pair.check => ExitCode::SUCCESS,
+    let (options, one_thread) = match Cli::parse().bench {
+        Bench::Run(options) => (options, false),
+        Bench::Pair(options) => (options, true),
+    };
+    match Comparison::new(&options, one_thread).and_then(|comparison| comparison.run()) {
+        Ok(good) if good || !options.check => ExitCode::SUCCESS,
         Ok(_) => {
             eprintln!("bench: the check failed, see the verdicts");
             ExitCode::from(1)
