@@ -10,6 +10,8 @@
 //! The assembler of the fast path computes the same function: a table up to
 //! [`TABLE_MAX`], [`geometric`] above it.
 
+use core::alloc::Layout;
+
 use super::config::{BATCH_BYTES, BATCH_MAX, RUN_BYTES};
 
 /// A size class: 1 to [`CLASSES`] - 1.
@@ -53,6 +55,14 @@ pub static TABLE: [u8; TABLE_MAX / 8 + 1] = {
         table[i] = class_of(i * 8);
         i += 1;
     }
+    table
+};
+
+/// [`TABLE`] for layouts, whose size is rounded up to their alignment: up to 8 bytes, that is an 8-byte
+/// object's.  A constant, not a static: another crate sees its values.
+const LAYOUT_TABLE: [u8; TABLE.len()] = {
+    let mut table = TABLE;
+    table[1] = Class::EIGHT.0;
     table
 };
 
@@ -120,6 +130,12 @@ const fn clamp(value: usize, low: usize, high: usize) -> usize {
     }
 }
 
+/// `size` rounded up to `align`, a power of two; neither is so large that this overflows, which is
+/// not checked where this is inlined.
+const fn rounded(size: usize, align: usize) -> usize {
+    size.wrapping_add(align).wrapping_sub(1) & align.wrapping_neg()
+}
+
 impl Class {
     /// The class of 8-byte objects, aligned to 8 bytes.
     pub(crate) const EIGHT: Self = Self(1);
@@ -137,23 +153,27 @@ impl Class {
 
     /// The class that serves `size` bytes at `align`, a power of two: its size is a multiple of
     /// `align`, and spans start at runs, so alignments up to a run come for free.
+    ///
+    /// The smallest class for the size rounded up to the alignment is that class: between powers of
+    /// two, class sizes are the multiples of one step, and a multiple of `align` is either made of such
+    /// steps, and a class size itself, or `align` divides the step.
     pub(crate) const fn of_layout(size: usize, align: usize) -> Option<Self> {
-        if align <= 16 {
-            return Self::of_size(size);
-        }
-        if align > RUN_BYTES {
+        if align > RUN_BYTES || size > CLASS_BYTES_MAX {
             return None;
         }
-        let Some(Self(mut class)) = Self::of_size(if size < align { align } else { size }) else {
-            return None;
-        };
-        while (class as usize) < CLASSES {
-            if size_of_class(class as usize).is_multiple_of(align) {
-                return Some(Self(class));
-            }
-            class += 1;
+        match rounded(size, align) {
+            0 => Self::of_size(align),
+            1..=8 => Some(Self::EIGHT),
+            size => Self::of_size(size),
         }
-        None
+    }
+
+    /// [`Self::of_layout`] for callers that inline it: none above [`TABLE_MAX`].  Of a constant layout it
+    /// makes a constant; of any other, a comparison and a look-up.
+    #[inline]
+    pub(crate) const fn of_small_layout(layout: Layout) -> Option<Self> {
+        let size = rounded(layout.size(), layout.align());
+        if size > TABLE_MAX { None } else { Some(Self(LAYOUT_TABLE[size.div_ceil(8)])) }
     }
 
     /// The class that a class byte names; none for 0.
@@ -205,6 +225,8 @@ const _: () = assert!(size_of_class(CLASSES - 1) == CLASS_BYTES_MAX);
 
 #[cfg(test)]
 mod tests {
+    use core::alloc::Layout;
+
     use super::{
         CLASS_BYTES_MAX, CLASSES, Class, OBJECTS_PER_SPAN_MAX, SHAPES, SPAN_RUNS_MAX, TABLE,
         TABLE_MAX, geometric,
@@ -261,15 +283,37 @@ mod tests {
     }
 
     #[test]
-    fn a_layouts_class_has_a_size_that_keeps_its_alignment() {
-        for shift in 0..=15 {
-            let align = 1 << shift;
-            for size in [0, 1, align, align + 1, 3 * align, 100_000] {
-                let class = Class::of_layout(size, align).expect("a class");
-                assert!(class.shape().size as usize >= size);
-                assert!((class.shape().size as usize).is_multiple_of(align));
+    fn a_layouts_class_is_the_smallest_whose_size_keeps_its_alignment() {
+        let step = if cfg!(miri) { 97 } else { 1 };
+        for align in (0..=15).map(|shift| 1_usize << shift) {
+            for size in (1..5000).step_by(step).chain((5000..=CLASS_BYTES_MAX).step_by(1021 * step))
+            {
+                let keeps = |class: &Class| {
+                    let object = class.shape().size as usize;
+                    object >= size && object.is_multiple_of(align)
+                };
+                let found = Class::of_layout(size, align);
+                assert_eq!(found, Class::all().find(keeps), "{size} bytes at {align}");
             }
+            assert!(
+                Class::of_layout(0, align)
+                    .is_some_and(|class| class.shape().size as usize >= align)
+            );
         }
         assert_eq!(Class::of_layout(1, 1 << 16), None);
+        assert_eq!(Class::of_layout(CLASS_BYTES_MAX + 1, 1), None);
+        assert_eq!(Class::of_layout(usize::MAX, 16), None);
+    }
+
+    #[test]
+    fn a_small_layouts_class_is_the_layouts_class() {
+        for align in (0..=15).map(|shift| 1_usize << shift) {
+            for size in 1..=2 * TABLE_MAX {
+                let layout = Layout::from_size_align(size, align).expect("a small layout");
+                let expected = Class::of_layout(size, align);
+                let expected = expected.filter(|_| size.next_multiple_of(align) <= TABLE_MAX);
+                assert_eq!(Class::of_small_layout(layout), expected, "{layout:?}");
+            }
+        }
     }
 }

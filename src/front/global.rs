@@ -3,7 +3,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 
-use super::{alloc_layout, alloc_zeroed, free, realloc, usable_size};
+use super::layout;
 
 /// The allocator of a Rust program:
 ///
@@ -27,23 +27,26 @@ impl HomeNode {
 // SAFETY: blocks are as long and aligned as their layouts say, live until they are freed, and never
 // handed out twice; nothing here unwinds.
 unsafe impl GlobalAlloc for HomeNode {
+    #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        alloc_layout(layout)
+        layout::alloc(layout)
     }
 
-    unsafe fn dealloc(&self, ptr: *mut u8, _: Layout) {
+    #[inline]
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
         // SAFETY: the caller's promise.
-        unsafe { free(ptr) };
+        unsafe { layout::free(ptr, layout) };
     }
 
+    #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        alloc_zeroed(layout.size(), layout.align())
+        layout::alloc_zeroed(layout)
     }
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the block is live.
-        let usable = unsafe { usable_size(ptr) }.unwrap_or(layout.size());
+        // SAFETY: the caller promises that the new size is one of a layout with this alignment.
+        let new = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
         // SAFETY: the caller's promise.
-        unsafe { realloc(ptr, usable, new_size, layout.align()) }
+        unsafe { layout::change(ptr, layout, new) }
     }
 }

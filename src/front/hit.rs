@@ -1,7 +1,7 @@
 //! The hit paths as functions of the crate: what `GlobalAlloc` and the rest of this layer call.
 #![allow(unsafe_code, reason = "naked functions around the arch layer's sections")]
 
-use super::{slow_alloc, slow_eight, slow_free};
+use super::{slow_alloc, slow_class, slow_free};
 
 /// Hands out `size` bytes at 16-byte alignment; null when there is no memory.
 #[unsafe(naked)]
@@ -9,10 +9,10 @@ pub(super) extern "C" fn alloc(size: usize) -> *mut u8 {
     crate::__alloc_hit!(slow_alloc)
 }
 
-/// Hands out an 8-byte object; null when there is no memory.
+/// Hands out an object of the class with this index; null when there is no memory.
 #[unsafe(naked)]
-pub(super) extern "C" fn alloc_eight() -> *mut u8 {
-    crate::__class_hit!(1, slow_eight)
+pub(super) extern "C" fn alloc_class(class: usize) -> *mut u8 {
+    crate::__alloc_class_hit!(slow_class)
 }
 
 /// Takes an object back.
@@ -22,4 +22,13 @@ pub(super) extern "C" fn alloc_eight() -> *mut u8 {
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn free(object: *mut u8) {
     crate::__free_hit!(slow_free)
+}
+
+/// Takes an object back that is expected to be of the class with this index.
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(naked)]
+pub(super) unsafe extern "C" fn free_class(object: *mut u8, class: usize) {
+    crate::__free_class_hit!(free, slow_free)
 }

@@ -6,6 +6,7 @@ mod deferred;
 mod drain;
 mod global;
 mod hit;
+mod layout;
 mod life;
 mod settings;
 mod start;
@@ -38,6 +39,12 @@ pub extern "C" fn slow_alloc(size: usize) -> *mut u8 {
         Some(class) => alloc_class(class),
         None => alloc_large(size, 16).0,
     }
+}
+
+/// What the hit path of an allocation by class jumps to.
+#[cold]
+extern "C" fn slow_class(class: usize) -> *mut u8 {
+    u8::try_from(class).ok().and_then(Class::from_byte).map_or(core::ptr::null_mut(), alloc_class)
 }
 
 /// What the hit path of free jumps to in a Rust program: every pointer must be ours.
@@ -198,24 +205,9 @@ pub fn alloc(size: usize) -> *mut u8 {
 pub fn alloc_aligned(size: usize, align: usize) -> *mut u8 {
     debug_assert!(align.is_power_of_two());
     match Class::of_layout(size, align) {
-        // The class's own size leads the hit path to the same class.
-        Some(class) => hit::alloc(class.shape().size as usize),
+        Some(class) => hit::alloc_class(class.index()),
         None => alloc_large(size, align).0,
     }
-}
-
-/// Hands out a block for a layout: 8-byte objects too, where C would get 16 bytes.
-fn alloc_layout(layout: core::alloc::Layout) -> *mut u8 {
-    if layout.size() <= 8 && layout.align() <= 8 {
-        return hit::alloc_eight();
-    }
-    alloc_aligned(layout.size(), layout.align())
-}
-
-/// What the hit path of [`hit::alloc_eight`] jumps to.
-#[cold]
-extern "C" fn slow_eight() -> *mut u8 {
-    alloc_class(Class::EIGHT)
 }
 
 /// Hands out `size` zeroed bytes at `align`, a power of two; null when there is no memory.

@@ -1,0 +1,101 @@
+//! Blocks by layout, as Rust asks for them: a layout names its class, so the caller computes it, and the
+//! hit path is told.  A block may be larger than the class of its layout, never smaller: it was shrunk in
+//! place, or served a shrink that found no memory.  (That it is never smaller holds as long as the block
+//! keeps its alignment, which the class depends on: a change of alignment moves it.)
+//!
+//! What is inlined is small: for a constant layout up to 1 KiB the class is a constant and nothing else
+//! is left but the call; for another, a comparison and a look-up (see [`Class::of_small_layout`]).
+#![allow(unsafe_code, reason = "blocks are raw memory at this layer's edge")]
+
+use core::alloc::Layout;
+
+use super::{alloc_aligned, hit, resize, usable_size};
+use crate::base::classes::Class;
+use crate::sys::mem;
+
+/// Hands out a block; null when there is no memory.
+///
+/// Budget: 18 instructions, and 6 when the layout is no constant.
+#[inline]
+pub(super) fn alloc(layout: Layout) -> *mut u8 {
+    match Class::of_small_layout(layout) {
+        Some(class) => hit::alloc_class(class.index()),
+        None if layout.align() <= 16 => hit::alloc(layout.size()),
+        None => alloc_aligned(layout.size(), layout.align()),
+    }
+}
+
+/// Hands out a zeroed block; null when there is no memory.
+#[inline]
+pub(super) fn alloc_zeroed(layout: Layout) -> *mut u8 {
+    if Class::of_small_layout(layout).is_none() {
+        return super::alloc_zeroed(layout.size(), layout.align());
+    }
+    let block = alloc(layout);
+    if !block.is_null() {
+        // SAFETY: the block is fresh, as long as its layout, and nobody else's.
+        unsafe { block.write_bytes(0, layout.size()) };
+    }
+    block
+}
+
+/// Takes a block back.
+///
+/// Budget: 24 instructions, and 6 when the layout is no constant.
+///
+/// # Safety
+/// `block` was handed out for this layout, and is not used any more.
+#[inline]
+pub(super) unsafe fn free(block: *mut u8, layout: Layout) {
+    match Class::of_small_layout(layout) {
+        // SAFETY: the caller's promise.
+        Some(class) => unsafe { hit::free_class(block, class.index()) },
+        // SAFETY: the caller's promise.
+        None => unsafe { hit::free(block) },
+    }
+}
+
+/// Gives a block of layout `old` the layout `new`, in place or at a new address; null when there is no
+/// memory, and the old block stays.
+///
+/// # Safety
+/// `block` was handed out for `old`, and is live.
+pub(super) unsafe fn change(block: *mut u8, old: Layout, new: Layout) -> *mut u8 {
+    let may_stay = old.align() == new.align();
+    // SAFETY: the caller's promise.
+    if may_stay && unsafe { stays(block, old, new) } {
+        return block;
+    }
+    let moved = alloc_aligned(new.size(), new.align());
+    if moved.is_null() {
+        // A shrink that finds no smaller block is served by the one it has.
+        return if may_stay && new.size() <= old.size() { block } else { moved };
+    }
+    let bytes = old.size().min(new.size());
+    // SAFETY: both blocks are live and apart, and at least that long.
+    unsafe { mem::copy(block.expose_provenance(), moved.expose_provenance(), bytes) };
+    // SAFETY: the caller gives the old block up.
+    unsafe { free(block, old) };
+    moved
+}
+
+/// True when the block serves `new`, of the same alignment, where it is.  A block whose layout keeps its
+/// class is not even looked at, nor is one that grows out of it, although that may be one that was shrunk
+/// in place.
+///
+/// # Safety
+/// As [`change`].
+unsafe fn stays(block: *mut u8, old: Layout, new: Layout) -> bool {
+    match (class_of(old), class_of(new)) {
+        (Some(had), Some(wanted)) if had <= wanted => had == wanted,
+        _ => {
+            // SAFETY: the block is live.
+            let usable = unsafe { usable_size(block) }.unwrap_or(old.size());
+            resize(block.expose_provenance(), usable, new.size())
+        }
+    }
+}
+
+fn class_of(layout: Layout) -> Option<Class> {
+    Class::of_layout(layout.size(), layout.align())
+}
