@@ -11,7 +11,7 @@
 use core::ffi::{c_int, c_void};
 
 use crate::errno;
-use crate::malloc::free_missed;
+use crate::malloc::{free_here, free_missed};
 
 const BASE_ALIGN: usize = 16;
 
@@ -83,7 +83,7 @@ pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_sized(block: *mut c_void, size: usize) {
-    homenode_core::__free_hit!(free_missed)
+    homenode_core::__free_sized_hit!("rsi", free_here, free_missed)
 }
 
 /// C23's free with an alignment and a size.
@@ -93,5 +93,5 @@ pub unsafe extern "C" fn free_sized(block: *mut c_void, size: usize) {
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, align: usize, size: usize) {
-    homenode_core::__free_hit!(free_missed)
+    homenode_core::__free_sized_hit!("rdx", free_here, free_missed)
 }

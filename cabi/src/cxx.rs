@@ -8,7 +8,7 @@
 
 use core::ffi::c_void;
 
-use crate::malloc::free_missed;
+use crate::malloc::{free_here, free_missed};
 use crate::next;
 
 extern "C" fn new_slow(size: usize) -> *mut u8 {
@@ -103,9 +103,9 @@ pub extern "C" fn _ZnamSt11align_val_tRKSt9nothrow_t(
     new_aligned_slow(size, align).cast()
 }
 
-/// A delete: the hit path of free, whatever else is said of the block.
+/// A delete: the hit path of free; a sized one expects the class of its size.
 macro_rules! deletes {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*);)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) $hit:ident!($($part:tt),*);)*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
@@ -114,34 +114,35 @@ macro_rules! deletes {
         #[unsafe(no_mangle)]
         #[unsafe(link_section = concat!(".text.hot.", stringify!($name)))]
         pub unsafe extern "C" fn $name(block: *mut c_void, $($argument: $type),*) {
-            homenode_core::__free_hit!(free_missed)
+            homenode_core::$hit!($($part),*)
         }
     )*};
 }
 
 deletes! {
     /// `operator delete(void*)`
-    _ZdlPv();
+    _ZdlPv() __free_hit!(free_missed);
     /// `operator delete[](void*)`
-    _ZdaPv();
+    _ZdaPv() __free_hit!(free_missed);
     /// `operator delete(void*, size_t)`
-    _ZdlPvm(size: usize);
+    _ZdlPvm(size: usize) __free_sized_hit!("rsi", free_here, free_missed);
     /// `operator delete[](void*, size_t)`
-    _ZdaPvm(size: usize);
+    _ZdaPvm(size: usize) __free_sized_hit!("rsi", free_here, free_missed);
     /// `operator delete(void*, std::nothrow_t const&)`
-    _ZdlPvRKSt9nothrow_t(nothrow: *const c_void);
+    _ZdlPvRKSt9nothrow_t(nothrow: *const c_void) __free_hit!(free_missed);
     /// `operator delete[](void*, std::nothrow_t const&)`
-    _ZdaPvRKSt9nothrow_t(nothrow: *const c_void);
+    _ZdaPvRKSt9nothrow_t(nothrow: *const c_void) __free_hit!(free_missed);
     /// `operator delete(void*, std::align_val_t)`
-    _ZdlPvSt11align_val_t(align: usize);
+    _ZdlPvSt11align_val_t(align: usize) __free_hit!(free_missed);
     /// `operator delete[](void*, std::align_val_t)`
-    _ZdaPvSt11align_val_t(align: usize);
-    /// `operator delete(void*, size_t, std::align_val_t)`
-    _ZdlPvmSt11align_val_t(size: usize, align: usize);
+    _ZdaPvSt11align_val_t(align: usize) __free_hit!(free_missed);
+    /// `operator delete(void*, size_t, std::align_val_t)`; the size of a type is a multiple of its
+    /// alignment, so it has the same class at any other.
+    _ZdlPvmSt11align_val_t(size: usize, align: usize) __free_sized_hit!("rsi", free_here, free_missed);
     /// `operator delete[](void*, size_t, std::align_val_t)`
-    _ZdaPvmSt11align_val_t(size: usize, align: usize);
+    _ZdaPvmSt11align_val_t(size: usize, align: usize) __free_sized_hit!("rsi", free_here, free_missed);
     /// `operator delete(void*, std::align_val_t, std::nothrow_t const&)`
-    _ZdlPvSt11align_val_tRKSt9nothrow_t(align: usize, nothrow: *const c_void);
+    _ZdlPvSt11align_val_tRKSt9nothrow_t(align: usize, nothrow: *const c_void) __free_hit!(free_missed);
     /// `operator delete[](void*, std::align_val_t, std::nothrow_t const&)`
-    _ZdaPvSt11align_val_tRKSt9nothrow_t(align: usize, nothrow: *const c_void);
+    _ZdaPvSt11align_val_tRKSt9nothrow_t(align: usize, nothrow: *const c_void) __free_hit!(free_missed);
 }

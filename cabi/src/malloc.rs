@@ -42,6 +42,15 @@ pub(crate) unsafe extern "C" fn free_missed(block: *mut c_void) {
     }
 }
 
+/// [`free`], not the one that another library may put before it.
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn free_here(block: *mut c_void) {
+    homenode_core::__free_hit!(free_missed)
+}
+
 /// An old name of free.
 ///
 /// # Safety

@@ -182,3 +182,33 @@ macro_rules! __free_class_hit {
         )
     };
 }
+
+/// Body of a naked `fn(object, size)`, or of one that has the size in `$size`, rsi or rdx: as
+/// `__free_class_hit`, for the class that malloc takes for that size.  Sizes above the table's go to
+/// `$free` at once; so do C++ deletes with a wrong size, which are common.
+///
+/// Budget: 30 instructions, no atomic read-modify-write, no lock, no system call, no call.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __free_sized_hit {
+    ($size:literal, $free:path, $slow:path) => {
+        core::arch::naked_asm!(
+            concat!(
+                "cmp ", $size, ", {table_max}\nja 88f\nlea edx, [", $size, " + 7]\nshr edx, 3\n\
+                 lea rax, [rip + {table}]\nmovzx esi, byte ptr [rax + rdx]\n",
+                $crate::__section_open!(),
+                $crate::__section_push_expected!(),
+                "88: jmp {free}\n99: jmp {slow}\n.p2align 6",
+            ),
+            hot = sym $crate::seam::HOT,
+            table = sym $crate::seam::TABLE,
+            table_max = const $crate::seam::TABLE_MAX,
+            base = const $crate::seam::SLAB_BASE_OFFSET,
+            runs = const $crate::seam::SLAB_RUNS_OFFSET,
+            limits = const $crate::seam::SLAB_LIMITS_OFFSET,
+            run_shift = const $crate::seam::RUN_SHIFT,
+            free = sym $free,
+            slow = sym $slow,
+        )
+    };
+}
