@@ -43,10 +43,12 @@ packages-ci: ## install the system packages that `make test` needs
 lint: ## formatting, clippy, and shellcheck where installed
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked -p homenode --features allocator-api2 --all-targets -- -D warnings
 	@scripts/lint-scripts
 
 unit: build ## unit and integration tests, on the release build; a first second of the stress
 	TEST_STRESS_SECONDS=1 $(CARGO) test --profile checked --locked --workspace --no-fail-fast
+	$(CARGO) test --profile checked --locked -p homenode --features allocator-api2 --test allocator_api2
 
 loom: ## every interleaving of the lock-free protocols
 	@scripts/loom

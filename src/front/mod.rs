@@ -1,6 +1,8 @@
 //! front: what callers see.  Misses come in here, and every request that no hit path can serve.
 #![allow(unsafe_code, reason = "blocks are raw memory at this layer's edge")]
 
+#[cfg(feature = "allocator-api2")]
+mod allocator;
 mod busy;
 mod deferred;
 mod drain;
