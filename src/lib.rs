@@ -86,8 +86,8 @@ pub mod seam {
     pub use crate::base::classes::{CLASS_BYTES_MAX, GEOMETRIC_BIAS, TABLE, TABLE_MAX};
     pub use crate::base::config::{CPUS_MAX, RUN_SHIFT};
     pub use crate::front::{
-        die_of_no_new, die_of_panic, die_of_stranger, free_if_ours, slow_alloc, vfork_begin,
-        vfork_end,
+        die_of_no_new, die_of_panic, die_of_stranger, free_if_ours, serves, slow_alloc,
+        vfork_begin, vfork_end,
     };
     pub use crate::sys::arch::{HOT, SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_RUNS_OFFSET};
 }

@@ -269,7 +269,10 @@ pub unsafe fn realloc(object: *mut u8, usable: usize, size: usize, align: usize)
     if resize(object.expose_provenance(), usable, size) {
         return object;
     }
-    let block = alloc_aligned(size, align);
+    let mut block = alloc_aligned(with_slack(usable, size), align);
+    if block.is_null() {
+        block = alloc_aligned(size, align);
+    }
     if block.is_null() {
         // A shrink that finds no smaller block is served by the one it has.
         return if size <= usable { object } else { block };
@@ -281,8 +284,29 @@ pub unsafe fn realloc(object: *mut u8, usable: usize, size: usize, align: usize)
     block
 }
 
+/// What a block of `usable` bytes that has to move should get when it wants `size`: one that grew
+/// once often grows again, and a quarter more halves the copies.
+fn with_slack(usable: usize, size: usize) -> usize {
+    if size > usable { size.max((usable + usable / 4).min(CLASS_BYTES_MAX)) } else { size }
+}
+
+/// True when the block at `object` is of a class and serves `size` bytes where it is: what most calls
+/// of realloc ask, answered without a look at the span.  So a pointer into a block is not named here.
+///
+/// # Safety
+/// `object` was handed out and is live, or is not ours.
+pub unsafe fn serves(object: *const u8, size: usize) -> bool {
+    let class = Class::from_byte(region::class_byte(object.expose_provenance()));
+    class.is_some_and(|class| stays(class.shape().size as usize, size))
+}
+
+/// True when `size` bytes are no reason to leave a block of `usable`.
+const fn stays(usable: usize, size: usize) -> bool {
+    size <= usable && (size > usable / 2 || usable <= 64)
+}
+
 fn resize(address: usize, usable: usize, size: usize) -> bool {
-    if size <= usable && (size > usable / 2 || usable <= 64) {
+    if stays(usable, size) {
         return true;
     }
     let Some(place) = region::locate(address) else { return false };

@@ -19,7 +19,7 @@ use crate::base::config::{
     SLICE_BYTES_MAX, SLICE_BYTES_MIN,
 };
 use crate::base::ids::{CompoundId, NodeIndex};
-use crate::base::sync::{AtomicUsize, Ordering};
+use crate::base::sync::{AtomicU8, AtomicUsize, Ordering};
 use crate::sys::{cpu, mem};
 use crate::topo;
 
@@ -152,6 +152,20 @@ pub(crate) fn locate(address: usize) -> Option<Place> {
         node: NodeIndex::new(number),
         offset: (address - base) & (geometry().bytes - 1),
     })
+}
+
+/// The class byte of the run that `address` lies in; 0 for memory that is not ours.  The same as by way of
+/// [`locate`], in half the time.
+pub(crate) fn class_byte(address: usize) -> u8 {
+    let base = BASE.load(Ordering::Acquire);
+    if address < base || address >= END.load(Ordering::Relaxed) {
+        return 0;
+    }
+    let within = (address - base) & (geometry().bytes - 1);
+    let slice_base = address - within;
+    #[expect(unsafe_code, reason = "a class byte at a computed address")]
+    // SAFETY: each run has its byte at its slice's base, readable from the start.
+    unsafe { mem::record::<AtomicU8>(slice_base + (within >> RUN_SHIFT)) }.load(Ordering::Acquire)
 }
 
 /// A node's slice.
