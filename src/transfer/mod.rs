@@ -44,53 +44,76 @@ fn take_racked(slice: &Slice, lane: LaneId, class: Class, batch: &mut [usize]) -
         .unwrap_or(0)
 }
 
-/// Gives a batch of one class, at most [`BATCH_MAX`] objects, to its home, `home`.
+/// Gives objects of one class to their home, `home`, batch by batch.
 pub(crate) fn give(
     home: NodeIndex,
     lane: LaneId,
     class: Class,
-    batch: &[usize],
+    objects: &[usize],
     back: &mut Homecoming,
 ) {
     let slice = region::slice(home);
-    let racked = batch.len() <= class.shape().batch as usize
-        && Racks::ensure(slice, lane)
-            .and_then(|racks| racks.ensure_rack(slice, class))
-            .is_some_and(|rack| rack.put(batch));
-    if !racked {
-        slab::give(home, class, batch, back);
-    }
-}
-
-/// Sorts objects of any class and home, and calls `deliver` with each batch of one class and home.
-pub(crate) fn sort(objects: &mut [usize], mut deliver: impl FnMut(NodeIndex, Class, &[usize])) {
-    for objects in objects.chunks_mut(BATCH_MAX) {
-        insertion_sort(objects);
-        for batch in objects.chunk_by(|&one, &other| destination(one) == destination(other)) {
-            let (home, class) = destination(batch[0]);
-            deliver(home, class, batch);
+    let rack = Racks::ensure(slice, lane).and_then(|racks| racks.ensure_rack(slice, class));
+    for batch in objects.chunks(class.shape().batch as usize) {
+        if !rack.is_some_and(|rack| rack.put(batch)) {
+            slab::give(home, class, batch, back);
         }
     }
 }
 
-/// Sorts a batch by destination, without the stack that the library's sorts take.
-fn insertion_sort(objects: &mut [usize]) {
-    for end in 1..objects.len() {
-        let key = destination(objects[end]);
-        let place = objects[..end].partition_point(|&object| destination(object) <= key);
-        objects[place..=end].rotate_right(1);
+/// Sorts objects of any class and home, and calls `deliver` with those of one class and home, at most
+/// [`BATCH_MAX`] at once.
+pub(crate) fn sort(objects: &mut [usize], mut deliver: impl FnMut(NodeIndex, Class, &[usize])) {
+    for objects in objects.chunks_mut(BATCH_MAX) {
+        let mut destinations = [Destination::default(); BATCH_MAX];
+        for (destination, &object) in destinations.iter_mut().zip(&*objects) {
+            *destination = Destination::of(object);
+        }
+        let destinations = &mut destinations[..objects.len()];
+        insertion_sort(objects, destinations);
+        let mut rest = &*objects;
+        for same in destinations.chunk_by(PartialEq::eq) {
+            let (batch, others) = rest.split_at(same.len());
+            deliver(same[0].home, same[0].class, batch);
+            rest = others;
+        }
     }
 }
 
-fn destination(object: usize) -> (NodeIndex, Class) {
-    let place = region::locate(object);
-    let class = place.and_then(|place| {
-        Class::from_byte(place.slice.class_byte(place.run()).load(Ordering::Relaxed))
-    });
-    match (place, class) {
-        (Some(place), Some(class)) => (place.node, class),
-        // Its span went back to the page heap, so all its objects were free: this one was freed twice.
-        _ => misuse(Fault::DoubleFree, object),
+/// Sorts objects by their destinations, on little stack.
+fn insertion_sort(objects: &mut [usize], destinations: &mut [Destination]) {
+    for end in 1..objects.len() {
+        let mut at = end;
+        while at > 0 && destinations[at - 1] > destinations[at] {
+            destinations.swap(at - 1, at);
+            objects.swap(at - 1, at);
+            at -= 1;
+        }
+    }
+}
+
+/// Where an object goes: two bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Destination {
+    home: NodeIndex,
+    class: Class,
+}
+
+impl Default for Destination {
+    fn default() -> Self {
+        Self { home: NodeIndex::ZERO, class: Class::EIGHT }
+    }
+}
+
+impl Destination {
+    fn of(object: usize) -> Self {
+        let place = region::locate(object);
+        let class = Class::from_byte(region::class_byte(object));
+        match (place, class) {
+            (Some(place), Some(class)) => Self { home: place.node, class },
+            // Its span went back to the page heap, so all its objects were free: this one was freed twice.
+            _ => misuse(Fault::DoubleFree, object),
+        }
     }
 }
 
