@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `front` | malloc, `GlobalAlloc`: size class, or whole compounds | percpu, pageheap |
 //! | `percpu` | one slab a CPU: rseq critical sections, flips, drains | transfer |
-//! | `transfer` | batches between slabs and spans; objects on their way home | slab |
+//! | `transfer` | batches that wait between CPUs; objects on their way home | slab |
 //! | `slab` | per node and class: spans cut into equal objects, a bitmap a span | pageheap |
 //! | `pageheap` | per node: compounds of 2 MiB cut into runs of 32 KiB; large blocks | region |
 //! | `region` | per node: a slice of address space; commit and decommit | sys |
