@@ -18,6 +18,12 @@ extern "C" fn malloc_missed(size: usize) -> *mut c_void {
     errno::or_no_memory(homenode_core::seam::slow_alloc(size))
 }
 
+/// [`malloc`], not the one that another library may put before it.
+#[unsafe(naked)]
+extern "C" fn malloc_here(size: usize) -> *mut c_void {
+    homenode_core::__alloc_hit!(malloc_missed)
+}
+
 /// Takes a block back; null does nothing.
 ///
 /// # Safety
@@ -82,12 +88,12 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
 
 /// [`realloc`], not the one that another library may put before it.
 unsafe fn resize(block: *mut c_void, size: usize) -> *mut c_void {
+    if block.is_null() {
+        return malloc_here(size);
+    }
     // SAFETY: the caller's contract.
     if size > 0 && unsafe { homenode_core::seam::serves(block.cast(), size) } {
         return block;
-    }
-    if block.is_null() {
-        return errno::or_no_memory(homenode_core::alloc(size));
     }
     // SAFETY: the caller's contract.
     let Some(usable) = (unsafe { homenode_core::usable_size(block.cast()) }) else {

@@ -8,7 +8,7 @@ use super::span::{Refusal, Span};
 use crate::base::bits;
 use crate::base::classes::{CLASSES, Class, Shape};
 use crate::base::config::{
-    NODE_RECORD_BYTES, PAGEHEAP_RECORD_BYTES, RUNS_PER_COMPOUND, TRANSFER_RECORD_BYTES,
+    NODE_RECORD_BYTES, PAGEHEAP_RECORD_BYTES, RUN_SHIFT, RUNS_PER_COMPOUND, TRANSFER_RECORD_BYTES,
 };
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicU64, Ordering};
@@ -60,7 +60,7 @@ pub(crate) fn take(
     slice.open(node)?;
     let pool = pool(slice, class);
     let _held = pool.enter(slice, class);
-    pool.refills.fetch_add(1, Ordering::Relaxed);
+    pool.refills.store(pool.refills.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     let shape = class.shape();
     let mut taken = 0;
     while taken < objects.len() {
@@ -94,8 +94,9 @@ pub(crate) fn give(node: NodeIndex, class: Class, objects: &[usize], back: &mut 
             back.add(node, run, class.shape());
         }
         let _held = pool.enter(slice, class);
+        let mut last = (usize::MAX, 0);
         for &object in objects.by_ref() {
-            emptied = pool.give_one(slice, class, object);
+            emptied = pool.give_one(slice, class, object, &mut last);
             if emptied.is_some() {
                 break;
             }
@@ -141,7 +142,7 @@ pub(crate) fn census(slice: &Slice, class: Class) -> PoolCensus {
 pub(super) fn span_of(place: &Place, shape: &Shape) -> (usize, usize) {
     let run = place.run();
     let start = if shape.runs == 1 { run } else { span_start(place.slice, run) };
-    (start, place.offset - (start << crate::base::config::RUN_SHIFT))
+    (start, place.offset - (start << RUN_SHIFT))
 }
 
 /// The run where the span around run `run` starts: the head's start bits say it.
@@ -181,24 +182,37 @@ impl Pool {
         Ok(run)
     }
 
-    fn give_one(&self, slice: &'static Slice, class: Class, object: usize) -> Option<usize> {
+    /// Takes one object back; the run where its span started, if that is empty now and out of the pool.
+    /// `last` is the run of the object before it and the run where that one's span starts: objects often
+    /// come back together.
+    fn give_one(
+        &self,
+        slice: &'static Slice,
+        class: Class,
+        object: usize,
+        last: &mut (usize, usize),
+    ) -> Option<usize> {
         let shape = class.shape();
-        let offset = object - slice.base();
-        let place = Place { slice, node: NodeIndex::ZERO, offset };
-        let byte = slice.class_byte(place.run()).load(Ordering::Relaxed);
-        if byte != class.byte() {
-            // Its span has become another's while it waited here: it was free all the time.
-            misuse(Fault::DoubleFree, object);
+        let place = Place { slice, node: NodeIndex::ZERO, offset: object - slice.base() };
+        if place.run() != last.0 {
+            if slice.class_byte(place.run()).load(Ordering::Relaxed) != class.byte() {
+                // Its span has become another's while it waited here: it was free all the time.
+                misuse(Fault::DoubleFree, object);
+            }
+            *last = (place.run(), span_of(&place, shape).0);
         }
-        let (run, offset) = span_of(&place, shape);
-        let Some(index) = shape.index_of(offset) else { not_a_start(object) };
+        let run = last.1;
+        let Some(index) = shape.index_of(place.offset - (run << RUN_SHIFT)) else {
+            not_a_start(object)
+        };
         let span = Span::at(slice, run);
         let used = match span.give(index) {
             Ok(used) => used,
             Err(Refusal::NeverOut) => misuse(Fault::NeverAllocated, object),
             Err(Refusal::NotOut) => misuse(Fault::DoubleFree, object),
         };
-        self.returned.fetch_add(1, Ordering::Relaxed);
+        let returned = self.returned.load(Ordering::Relaxed) + 1;
+        self.returned.store(returned, Ordering::Relaxed);
         if span.listed.load(Ordering::Relaxed) == 0 {
             self.link(slice, u32::try_from(run).unwrap_or(0));
         }

@@ -9,8 +9,8 @@
 //! byte 20  hint      32  no word before this one has a zero bit
 //! byte 64  bits      64 words, bit o: object o is out; bits past the last object are set for good
 //! ```
-//! Each bit changes by one atomic operation on its word: what is allocated is the bits, and the rest
-//! of the record follows from them.
+//! All of it is written under the pool's lock.  Each bit changes by one store of its word: what is
+//! allocated is the bits, and the rest of the record follows from them, in a child of fork, too.
 #![allow(unsafe_code, reason = "the record stands in its slice's metadata")]
 
 use crate::base::bits;
@@ -70,24 +70,27 @@ impl Span {
         let words = shape.objects.div_ceil(64);
         let mut taken = 0;
         let mut word = self.hint.load(Ordering::Relaxed);
+        let mut carved = self.carved.load(Ordering::Relaxed);
         while word < words && taken < objects.len() {
             let room = u32::try_from(objects.len() - taken).unwrap_or(u32::MAX);
             let now = self.bits[word as usize].load(Ordering::Relaxed);
             let mut mask = bits::lowest_zeros(now, room);
-            self.bits[word as usize].fetch_or(mask, Ordering::Relaxed);
+            self.bits[word as usize].store(now | mask, Ordering::Relaxed);
             while mask != 0 {
                 let object = word * 64 + mask.trailing_zeros();
                 mask &= mask - 1;
                 objects[taken] = start + object as usize * shape.size as usize;
                 taken += 1;
-                self.carved.fetch_max(object + 1, Ordering::Relaxed);
+                carved = carved.max(object + 1);
             }
             if taken < objects.len() {
                 word += 1;
             }
         }
+        self.carved.store(carved, Ordering::Relaxed);
         self.hint.store(word.min(words - 1), Ordering::Relaxed);
-        self.used.fetch_add(u32::try_from(taken).unwrap_or(0), Ordering::Relaxed);
+        let used = self.used() + u32::try_from(taken).unwrap_or(0);
+        self.used.store(used, Ordering::Relaxed);
         taken
     }
 
@@ -97,12 +100,18 @@ impl Span {
             return Err(Refusal::NeverOut);
         }
         let bit = 1 << (object % 64);
-        let before = self.bits[object as usize / 64].fetch_and(!bit, Ordering::Relaxed);
+        let word = &self.bits[object as usize / 64];
+        let before = word.load(Ordering::Relaxed);
         if before & bit == 0 {
             return Err(Refusal::NotOut);
         }
-        self.hint.fetch_min(object / 64, Ordering::Relaxed);
-        Ok(self.used.fetch_sub(1, Ordering::Relaxed) - 1)
+        word.store(before & !bit, Ordering::Relaxed);
+        if object / 64 < self.hint.load(Ordering::Relaxed) {
+            self.hint.store(object / 64, Ordering::Relaxed);
+        }
+        let used = self.used() - 1;
+        self.used.store(used, Ordering::Relaxed);
+        Ok(used)
     }
 
     /// Objects out.
