@@ -209,6 +209,15 @@ fn a_musl_program_runs_under_a_preload() {
     }
 }
 
+/// musl's `pthread_create` takes no memory from malloc, so threads start the allocator.
+#[test]
+fn threads_may_race_to_the_first_request() {
+    let Some(program) = compile_with_musl("threads_come_and_go.c", &[]) else { return };
+    for _ in 0..150 {
+        Run::on_homenode(&program, Setting::NoRseq).args(&["16"]).passes();
+    }
+}
+
 #[test]
 fn a_static_musl_program_works() {
     let archive = archive();

@@ -24,7 +24,9 @@ static SURVIVOR: AtomicUsize = AtomicUsize::new(0);
 static SURVIVOR_BORN: AtomicU32 = AtomicU32::new(0);
 static PID: AtomicU32 = AtomicU32::new(0);
 
-/// Notes this process as seen.  Called once at start, before there is a second thread.
+/// Notes this process as seen.  Called once at start; threads that wait for the start look at the page as
+/// soon as there is one, so its word is written first: unseen, they would count a fork that never was,
+/// and take the start's own lock over.
 pub(crate) fn start(page_bytes: usize) {
     if seen().is_some() {
         return;
@@ -32,19 +34,23 @@ pub(crate) fn start(page_bytes: usize) {
     PID.store(pid(), Ordering::Relaxed);
     SURVIVOR.store(thread_pointer(), Ordering::Relaxed);
     let Ok(page) = mem::map(page_bytes) else { return };
-    PAGE.store(page, Ordering::Relaxed);
     if mem::wipe_on_fork(page, page_bytes).is_ok() {
         WIPED.store(1, Ordering::Relaxed);
     }
-    if let Some(seen) = seen() {
-        seen.store(SEEN, Ordering::Relaxed);
-    }
+    word(page).store(SEEN, Ordering::Relaxed);
+    // Release: who finds the page finds it written.
+    PAGE.store(page, Ordering::Release);
 }
 
 fn seen() -> Option<&'static AtomicU32> {
-    let page = PAGE.load(Ordering::Relaxed);
-    // SAFETY: the page was mapped at start and stays.
-    (page != 0).then(|| unsafe { mem::record::<AtomicU32>(page) })
+    // Acquire: see `start`.
+    let page = PAGE.load(Ordering::Acquire);
+    (page != 0).then(|| word(page))
+}
+
+fn word(page: usize) -> &'static AtomicU32 {
+    // SAFETY: the page was mapped at start, for this word, and stays.
+    unsafe { mem::record(page) }
 }
 
 /// Counts a new generation when this is a child of fork that nobody noticed before.
