@@ -1,7 +1,6 @@
 //! Blocks by layout, as Rust asks for them: a layout names its class, so the caller computes it, and the
-//! hit path is told.  A block may be larger than the class of its layout, never smaller: it was shrunk in
-//! place, or served a shrink that found no memory.  (That it is never smaller holds as long as the block
-//! keeps its alignment, which the class depends on: a change of alignment moves it.)
+//! hit path is told.  A block's own class may be another, once it was changed in place: so a free compares
+//! the class byte, and a change of size asks it.
 //!
 //! What is inlined is small: for a constant layout up to 1 KiB the class is a constant and nothing else
 //! is left but the call; for another, a comparison and a look-up (see [`Class::of_small_layout`]).
@@ -9,7 +8,7 @@
 
 use core::alloc::Layout;
 
-use super::{alloc_aligned, hit, resize, usable_size};
+use super::{alloc_aligned, hit, resize, serves, usable_size};
 use crate::base::classes::Class;
 use crate::sys::mem;
 
@@ -61,7 +60,7 @@ pub(super) unsafe fn free(block: *mut u8, layout: Layout) {
 /// # Safety
 /// `block` was handed out for `old`, and is live.
 pub(super) unsafe fn change(block: *mut u8, old: Layout, new: Layout) -> *mut u8 {
-    let may_stay = old.align() == new.align();
+    let may_stay = block.addr() & (new.align() - 1) == 0;
     // SAFETY: the caller's promise.
     if may_stay && unsafe { stays(block, old, new) } {
         return block;
@@ -79,23 +78,20 @@ pub(super) unsafe fn change(block: *mut u8, old: Layout, new: Layout) -> *mut u8
     moved
 }
 
-/// True when the block serves `new`, of the same alignment, where it is.  A block whose layout keeps its
-/// class is not even looked at, nor is one that grows out of it, although that may be one that was shrunk
-/// in place.
+/// True when the block serves `new`, whose alignment it has, where it is: its class byte says so, or it is
+/// a large block and could be resized.
 ///
 /// # Safety
 /// As [`change`].
 unsafe fn stays(block: *mut u8, old: Layout, new: Layout) -> bool {
-    match (class_of(old), class_of(new)) {
-        (Some(had), Some(wanted)) if had <= wanted => had == wanted,
-        _ => {
-            // SAFETY: the block is live.
-            let usable = unsafe { usable_size(block) }.unwrap_or(old.size());
-            resize(block.expose_provenance(), usable, new.size())
-        }
+    // SAFETY: the block is live.
+    if unsafe { serves(block, new.size()) } {
+        return true;
     }
-}
-
-fn class_of(layout: Layout) -> Option<Class> {
-    Class::of_layout(layout.size(), layout.align())
+    if Class::of_layout(old.size(), old.align()).is_some() {
+        return false;
+    }
+    // SAFETY: the block is live.
+    let usable = unsafe { usable_size(block) }.unwrap_or(old.size());
+    resize(block.expose_provenance(), usable, new.size())
 }
