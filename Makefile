@@ -27,8 +27,9 @@ test-programs: ## the full list of real programs, on fake nodes too
 	@$(MAKE) --no-print-directory build
 	@tests/programs/run --fake all
 
-bench: build ## all rows against glibc, jemalloc, tcmalloc and mimalloc
+bench: build ## all rows against seven peers, which it builds first
 	@scripts/install-packages bench
+	$(CARGO) run --release --locked -p homenode-benches --bin bench -- peers
 	$(CARGO) run --release --locked -p homenode-benches --bin bench -- run
 
 stress: build ## the tagged-object stress: make stress SECONDS=600 (of each of its runs)

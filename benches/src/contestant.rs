@@ -1,7 +1,6 @@
-//! Who is measured: homenode, and the peers that this machine has.
+//! Who is measured, and how a program is started under it.
 
 use crate::error::{Error, Result};
-use crate::rows::Program;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,13 +9,6 @@ pub const HOMENODE: &str = "homenode";
 
 /// The name of libc's own malloc.
 pub const GLIBC: &str = "glibc";
-
-/// Debian's peers: name, and file in the multiarch folder.
-const DEBIAN: [(&str, &str); 3] = [
-    ("jemalloc", "libjemalloc.so.2"),
-    ("tcmalloc", "libtcmalloc_minimal.so.4"),
-    ("mimalloc2", "libmimalloc.so.2"),
-];
 
 /// What a contestant is in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +23,17 @@ pub enum Role {
     Reference,
 }
 
+/// Whose malloc the C programs get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Malloc {
+    /// libc's own.
+    Libc,
+    /// That of a library that `LD_PRELOAD` names.
+    Preload(PathBuf),
+    /// It has none: it is for Rust programs only.
+    None,
+}
+
 /// An allocator under a name.
 #[derive(Debug, Clone)]
 pub struct Contestant {
@@ -38,13 +41,21 @@ pub struct Contestant {
     pub name: String,
     /// What it is in the table.
     pub role: Role,
-    /// What `LD_PRELOAD` gets; none is libc's own malloc.
-    pub library: Option<PathBuf>,
+    /// Whose malloc the C programs get.
+    pub malloc: Malloc,
+    /// The name of the Rust program that has it as its global allocator.
+    pub churn: String,
     /// A setting of its own.
     pub setting: Option<(&'static str, &'static str)>,
 }
 
 impl Contestant {
+    /// A contestant with no setting of its own.
+    #[must_use]
+    pub fn new(name: &str, role: Role, malloc: Malloc) -> Self {
+        Self { name: name.into(), role, malloc, churn: name.into(), setting: None }
+    }
+
     /// A contestant whose library must exist.
     ///
     /// # Errors
@@ -52,27 +63,15 @@ impl Contestant {
     pub fn preloaded(name: &str, role: Role, library: &Path) -> Result<Self> {
         let library =
             library.canonicalize().map_err(|_| Error::NoLibrary(library.to_path_buf()))?;
-        Ok(Self { name: name.into(), role, library: Some(library), setting: None })
-    }
-
-    /// libc's own malloc.
-    #[must_use]
-    pub fn libc() -> Self {
-        Self { name: GLIBC.into(), role: Role::Peer, library: None, setting: None }
-    }
-
-    /// Whether it has a place in the rows of `program`.
-    #[must_use]
-    pub fn takes_part_in(&self, program: Program) -> bool {
-        self.role != Role::Reference || program == Program::Startup
+        Ok(Self::new(name, role, Malloc::Preload(library)))
     }
 
     /// A command that runs `program` under this contestant.
     #[must_use]
-    pub fn command(&self, program: &Path) -> Command {
+    pub fn command(&self, program: &Path, is_rust: bool) -> Command {
         let mut command = Command::new(program);
         command.env_remove("LD_PRELOAD");
-        if let Some(library) = &self.library {
+        if let (false, Malloc::Preload(library)) = (is_rust, &self.malloc) {
             command.env("LD_PRELOAD", library);
         }
         if let Some((name, value)) = self.setting {
@@ -116,19 +115,4 @@ pub fn homenodes() -> Result<Vec<Contestant>> {
         ..own.clone()
     };
     Ok(vec![own, fake])
-}
-
-/// glibc and those of Debian's peers that are installed; then the files that are missing.
-#[must_use]
-pub fn peers() -> (Vec<Contestant>, Vec<PathBuf>) {
-    let folder = PathBuf::from(format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH));
-    let (mut found, mut missing) = (vec![Contestant::libc()], Vec::new());
-    for (name, file) in DEBIAN {
-        let path = folder.join(file);
-        match Contestant::preloaded(name, Role::Peer, &path) {
-            Ok(peer) => found.push(peer),
-            Err(_) => missing.push(path),
-        }
-    }
-    (found, missing)
 }

@@ -1,29 +1,32 @@
-//! The measured C programs: `drivers/*.c`, built by `cc`, started once per contestant and round.
+//! The measured programs, started once per contestant and round: `drivers/*.c`, built by `cc` here,
+//! and `churn`, built by [`peers`].
 
-use crate::contestant::{Contestant, Role, target_dir};
+use crate::contestant::{Contestant, Malloc, Role, target_dir};
 use crate::error::{Error, Result};
+use crate::peers;
 use crate::rows::{Program, Row};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The source of each program, and what all of them include.
+/// What all C sources include.
 const FRAME: [(&str, &str); 2] = [
     ("frame.h", include_str!("../drivers/frame.h")),
     ("drain.h", include_str!("../drivers/drain.h")),
 ];
 
-/// The C source of `program`.
+/// The C source of `program`; none if it is a Rust program.
 #[must_use]
-pub fn source(program: Program) -> &'static str {
-    match program {
+pub fn source(program: Program) -> Option<&'static str> {
+    Some(match program {
         Program::Pair => include_str!("../drivers/pair.c"),
         Program::Batch => include_str!("../drivers/batch.c"),
         Program::Shape => include_str!("../drivers/shape.c"),
         Program::Threads => include_str!("../drivers/threads.c"),
         Program::Startup => include_str!("../drivers/startup.c"),
         Program::Resident => include_str!("../drivers/resident.c"),
-    }
+        Program::Rust | Program::RustThin => return None,
+    })
 }
 
 /// How the driver drains while it measures.
@@ -101,8 +104,9 @@ impl Drivers {
             write(&folder.join(name), text)?;
         }
         for program in Program::ALL {
+            let Some(text) = source(program) else { continue };
             let file = folder.join(program.name()).with_extension("c");
-            write(&file, source(program))?;
+            write(&file, text)?;
             compile(&["-fno-builtin", "-pthread"], &file, &folder.join(program.name()))?;
         }
         let empty = folder.join("empty.c");
@@ -119,23 +123,38 @@ impl Drivers {
         Contestant::preloaded("empty", Role::Reference, &self.folder.join("empty.so"))
     }
 
-    /// Measures `rows`, all of `program`, in one start of it under `contestant`.
+    /// The file of `program` for `contestant`; none where that one has no place in its rows.
+    ///
+    /// # Errors
+    /// When this program's own path is unknown.
+    pub fn file(&self, program: Program, contestant: &Contestant) -> Result<Option<PathBuf>> {
+        if program.is_rust() {
+            let file = peers::churn(&contestant.churn, program)?;
+            return Ok(file.exists().then_some(file));
+        }
+        let shown = contestant.role != Role::Reference || program == Program::Startup;
+        let has_malloc = contestant.malloc != Malloc::None;
+        Ok((shown && has_malloc).then(|| self.folder.join(program.name())))
+    }
+
+    /// Measures `rows`, all of one program, in one start of its `file` under `contestant`.
     ///
     /// # Errors
     /// When it fails, prints an unknown line, or ran with another malloc.
     pub fn run(
         &self,
+        file: &Path,
         contestant: &Contestant,
-        program: Program,
         rows: &[Row],
         job: &Job,
     ) -> Result<(Vec<Reading>, Summary)> {
+        let is_rust = rows.iter().any(|row| row.program.is_rust());
         let (per_second, dry) = match job.drains {
             Drains::None => (0, "0"),
             Drains::Dry(n) => (n, "1"),
             Drains::PerSecond(n) => (n, "0"),
         };
-        let mut command = contestant.command(&self.folder.join(program.name()));
+        let mut command = contestant.command(file, is_rust);
         command
             .arg(job.cpu.map_or("-1".into(), |cpu| cpu.to_string()))
             .args([&job.chunks.to_string(), &per_second.to_string(), dry])
@@ -148,7 +167,7 @@ impl Drivers {
         }
         let (readings, summary) = parse(&String::from_utf8_lossy(&output.stdout))?;
         check_rows(rows, &readings)?;
-        check_malloc(contestant, &summary)?;
+        check_malloc(contestant, is_rust, &summary)?;
         Ok((readings, summary))
     }
 }
@@ -182,9 +201,10 @@ fn check_rows(asked: &[Row], readings: &[Reading]) -> Result<()> {
 }
 
 /// A library that does not load is skipped by the loader with a mere warning.
-fn check_malloc(contestant: &Contestant, summary: &Summary) -> Result<()> {
-    let right = match &contestant.library {
-        Some(library) if contestant.role != Role::Reference => {
+fn check_malloc(contestant: &Contestant, is_rust: bool, summary: &Summary) -> Result<()> {
+    let right = match &contestant.malloc {
+        _ if is_rust => summary.malloc == contestant.churn,
+        Malloc::Preload(library) if contestant.role != Role::Reference => {
             Path::new(&summary.malloc) == library
         }
         _ => summary.malloc.contains("libc.so"),
@@ -238,9 +258,10 @@ mod tests {
     #[test]
     fn a_preload_that_did_not_load_is_noticed() {
         let (_, summary) = parse(LAST).unwrap();
-        let mut homenode = Contestant::libc();
-        assert!(check_malloc(&homenode, &summary).is_ok());
-        homenode.library = Some(PathBuf::from("/opt/libhomenode.so"));
-        assert!(check_malloc(&homenode, &summary).is_err());
+        let mut homenode = Contestant::new("homenode", Role::Own, Malloc::Libc);
+        assert!(check_malloc(&homenode, false, &summary).is_ok());
+        homenode.malloc = Malloc::Preload(PathBuf::from("/opt/libhomenode.so"));
+        assert!(check_malloc(&homenode, false, &summary).is_err());
+        assert!(check_malloc(&homenode, true, &summary).is_err());
     }
 }

@@ -62,7 +62,8 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Self::Tool { tool, said } => {
-                write!(f, "{tool} failed: {}; binutils and gcc must be installed", said.trim())
+                let said = said.trim();
+                write!(f, "{tool} failed: {said} (`scripts/install-packages bench` installs it)")
             }
             Self::Driver { under, said } => {
                 write!(f, "the driver ended early under {under}: {}", said.trim())

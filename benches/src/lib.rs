@@ -5,8 +5,9 @@
 //! | [`stats`] | medians, quartiles, sign intervals: pure |
 //! | [`table`] | text tables: pure |
 //! | [`rows`] | what is measured, by which program, and the bars |
-//! | [`contestant`] | homenode and its peers: names and libraries |
-//! | [`driver`] | the measured C programs: built, started once, their lines read |
+//! | [`contestant`] | who is measured, and how a program is started under it |
+//! | [`peers`] | the peers: built, found or skipped |
+//! | [`driver`] | the measured programs: built, started once, their lines read |
 //! | [`rounds`] | the interleaved rounds of one comparison |
 //! | [`load`] | what else the machine did meanwhile |
 //! | [`verdict`] | homenode against peers: ratios, bars, verdicts |
@@ -23,6 +24,7 @@ pub mod ledger;
 pub mod load;
 pub mod objdump;
 pub mod paired;
+pub mod peers;
 pub mod rounds;
 pub mod rows;
 pub mod stats;

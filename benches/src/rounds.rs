@@ -121,10 +121,13 @@ impl<'a> Run<'a> {
     fn start(&mut self, entry: usize, first: usize, group: &[Row]) -> Result<()> {
         let Entry { contestant, job } = &self.entries[entry];
         let program = group[0].program;
-        if !contestant.takes_part_in(program) || self.failed[entry].contains(&first) {
+        let Some(file) = self.drivers.file(program, contestant)? else {
+            return Ok(());
+        };
+        if self.failed[entry].contains(&first) {
             return Ok(());
         }
-        match self.drivers.run(contestant, program, group, job) {
+        match self.drivers.run(&file, contestant, group, job) {
             Ok((readings, summary)) => self.record(entry, first, &readings, &summary),
             Err(error @ Error::Driver { .. }) if contestant.role == Role::Peer => {
                 self.failures.push(format!("{}: {error}", program.name()));

@@ -2,7 +2,8 @@
 //!
 //! A bar limits homenode's figure by its peers' figures in the same row of the same run.
 
-/// What measures a row: a C program of `drivers/`, started under a preload.
+/// What measures a row: a C program of `drivers/`, started under a preload, or `churn/`, built with
+/// a global allocator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
     /// Pairs of malloc and free.
@@ -17,14 +18,26 @@ pub enum Program {
     Startup,
     /// Resident memory.
     Resident,
+    /// Rust's collections, by cargo's default release profile.
+    Rust,
+    /// The same with thin link-time optimisation.
+    RustThin,
 }
 
 impl Program {
     /// All programs, in the order in which they run.
-    pub const ALL: [Self; 6] =
-        [Self::Pair, Self::Batch, Self::Shape, Self::Threads, Self::Startup, Self::Resident];
+    pub const ALL: [Self; 8] = [
+        Self::Pair,
+        Self::Batch,
+        Self::Shape,
+        Self::Threads,
+        Self::Startup,
+        Self::Resident,
+        Self::Rust,
+        Self::RustThin,
+    ];
 
-    /// The program's name, also that of its source.
+    /// The program's name, also that of its C source.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -34,7 +47,15 @@ impl Program {
             Self::Threads => "threads",
             Self::Startup => "startup",
             Self::Resident => "resident",
+            Self::Rust => "rust",
+            Self::RustThin => "rust-thin",
         }
+    }
+
+    /// Whether it is a Rust program, which no preload changes.
+    #[must_use]
+    pub fn is_rust(self) -> bool {
+        matches!(self, Self::Rust | Self::RustThin)
     }
 
     /// Whether it measures one thread on one CPU: the rows of `bench pair`.
@@ -124,6 +145,16 @@ pub const ROWS: &[Row] = &[
     row("thread start and end", Program::Threads, "us", NONE),
     row("start of /bin/true", Program::Startup, "us", START),
     row("resident of 200 threads", Program::Resident, "MiB", EVEN),
+    row("rust Box", Program::Rust, "ns", EVEN),
+    row("rust Vec", Program::Rust, "ns", EVEN),
+    row("rust String", Program::Rust, "ns", EVEN),
+    row("rust HashMap", Program::Rust, "ns", EVEN),
+    row("rust BTreeMap", Program::Rust, "ns", EVEN),
+    row("rust thin Box", Program::RustThin, "ns", EVEN),
+    row("rust thin Vec", Program::RustThin, "ns", EVEN),
+    row("rust thin String", Program::RustThin, "ns", EVEN),
+    row("rust thin HashMap", Program::RustThin, "ns", EVEN),
+    row("rust thin BTreeMap", Program::RustThin, "ns", EVEN),
 ];
 
 /// The rows whose name contains one of the comma-separated `parts` (empty: all), among those that
@@ -141,9 +172,15 @@ mod tests {
 
     #[test]
     fn every_row_is_in_the_table_of_its_driver() {
+        const CHURN: &str = include_str!("../churn/src/rows.rs");
         for row in ROWS {
-            let entry = format!("    {{\"{}\", ", row.name);
-            assert!(source(row.program).contains(&entry), "{entry}");
+            let name = row.name.split(' ').next_back().unwrap();
+            match source(row.program) {
+                Some(text) => {
+                    assert!(text.contains(&format!("    {{\"{}\", ", row.name)), "{row:?}")
+                }
+                None => assert!(CHURN.contains(&format!("    (\"{name}\", ")), "{row:?}"),
+            }
         }
     }
 

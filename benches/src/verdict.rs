@@ -1,12 +1,13 @@
 //! homenode against its peers: ratios, and whether each row is within its bar.
 
-use crate::contestant::{Contestant, GLIBC, HOMENODE, Role};
+use crate::contestant::{Contestant, GLIBC, HOMENODE, Malloc, Role};
 use crate::load::Load;
 use crate::rounds::{Rounds, Samples};
 use crate::rows::{self, Limit};
 use crate::stats::{interquartile_range, median, minimum};
 use crate::table::Table;
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// A row is above its bar when it is so many times above: 3 % is a tie.
 pub const TIE: f64 = 1.03;
@@ -65,6 +66,8 @@ pub struct Report {
     pub cpu: u32,
     /// The rows.
     pub rows: Vec<Row>,
+    /// The contestants' names, and the libraries that they preloaded.
+    pub libraries: Vec<(String, PathBuf)>,
     /// Peers that failed, and how.
     pub failures: Vec<String>,
     /// What else the machine did.
@@ -197,7 +200,12 @@ impl Report {
         let rows = measured.rows.iter().enumerate().map(|(i, row)| Row::new(row, figures(i)));
         let rows = rows.collect();
         let Rounds { cpu, failures, load, .. } = measured;
-        Self { rounds, cpu, rows, failures, load }
+        let library = |contestant: &Contestant| match &contestant.malloc {
+            Malloc::Preload(path) => Some((contestant.name.clone(), path.clone())),
+            Malloc::Libc | Malloc::None => None,
+        };
+        let libraries = contestants.iter().filter_map(library).collect();
+        Self { rounds, cpu, rows, libraries, failures, load }
     }
 
     /// Whether rows with a bar were measured, and all are within it in every setting.
@@ -251,10 +259,15 @@ impl Report {
     #[must_use]
     pub fn text(&self) -> String {
         let failures: String = self.failures.iter().map(|f| format!("failed: {f}\n")).collect();
+        let libraries: String = self
+            .libraries
+            .iter()
+            .map(|(name, path)| format!("{name}: {}\n", path.display()))
+            .collect();
         format!(
             "{}\n{}\nmedians of {} rounds, one thread on CPU {}; x best: {HOMENODE} over the best \
              peer, below 1 is better;\nABOVE: median and minimum are both over {TIE} x the bar\n\
-             {failures}{}\n",
+             {libraries}{failures}{}\n",
             self.verdicts(),
             self.figures(),
             self.rounds,
@@ -330,7 +343,8 @@ mod tests {
     fn a_check_that_measured_no_barred_row_fails() {
         let load = crate::load::Before::now().until_now(0);
         let rows = vec![row(&[], (1.0, 1.0))];
-        let mut report = Report { rounds: 1, cpu: 0, rows, failures: Vec::new(), load };
+        let (libraries, failures) = (Vec::new(), Vec::new());
+        let mut report = Report { rounds: 1, cpu: 0, rows, libraries, failures, load };
         assert!(!report.within_bar());
         report.rows.push(row(ROWS[0].limits, (1.0, 1.0)));
         assert!(report.within_bar());

@@ -1,11 +1,11 @@
 //! `bench`: runs the benches and prints their tables.
 
 use clap::{Args, Parser, Subcommand};
-use homenode_benches::contestant::{Contestant, HOMENODE, Role, homenode_so, homenodes, peers};
+use homenode_benches::contestant::{Contestant, HOMENODE, Role, homenode_so, homenodes};
 use homenode_benches::driver::{Drains, Drivers, Job};
 use homenode_benches::rounds::{Entry, measure};
 use homenode_benches::rows::{Row, selected};
-use homenode_benches::{Error, Result, paired, verdict};
+use homenode_benches::{Error, Result, paired, peers, verdict};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,6 +24,8 @@ enum Bench {
     Run(Options),
     /// The rows of one thread on one CPU: pairs, batches, mixed sizes.
     Pair(Options),
+    /// Build the peers, and the Rust programs: once, then what has changed.
+    Peers,
 }
 
 #[derive(Debug, Args)]
@@ -85,29 +87,57 @@ impl Options {
 }
 
 impl<'a> Comparison<'a> {
-    /// A drain is felt by the CPU that is drained: it has rows of one thread only.
+    /// A drain is felt by the CPU that is drained, so it has rows of one thread only; two builds
+    /// of the library make no difference to Rust programs.
     fn new(options: &'a Options, one_thread: bool) -> Result<Self> {
         let one_thread = one_thread || options.drain.is_some();
-        let rows = selected(&options.rows, |row| !one_thread || row.program.is_one_thread());
+        let rows = selected(&options.rows, |row| {
+            let wanted = !one_thread || row.program.is_one_thread();
+            wanted && (options.ab.is_none() || !row.program.is_rust())
+        });
         if rows.is_empty() {
             return Err(Error::NoRow(options.rows.clone()));
         }
         Ok(Self { options, rows })
     }
 
+    /// The rows that homenode can be measured in.
+    fn rows_of(&self, drivers: &Drivers, own: &Contestant) -> Result<Vec<Row>> {
+        let (mut rows, mut skipped) = (Vec::new(), Vec::new());
+        let renewed = if self.rows.iter().any(|row| row.program.is_rust()) {
+            peers::renew_churn(HOMENODE)
+        } else {
+            Ok(())
+        };
+        for row in &self.rows {
+            let stale = renewed.is_err() && row.program.is_rust();
+            if !stale && drivers.file(row.program, own)?.is_some() {
+                rows.push(*row);
+            } else {
+                skipped.push(row.name);
+            }
+        }
+        if !skipped.is_empty() {
+            let why = renewed.err().map_or("not built by `bench peers`".into(), |e| e.to_string());
+            eprintln!("skipped, {why}: {}", skipped.join(", "));
+        }
+        Ok(rows)
+    }
+
     fn against_peers(&self) -> Result<bool> {
         let drivers = Drivers::build()?;
-        let (found, missing) = peers();
-        for path in missing {
-            eprintln!("skipped, not installed: {}", path.display());
+        let (found, missing) = peers::found()?;
+        for name in missing {
+            eprintln!("skipped, neither built by `bench peers` nor installed: {name}");
         }
         let mut contestants = homenodes()?;
         contestants.extend(found);
         contestants.push(drivers.empty_preload()?);
+        let rows = self.rows_of(&drivers, &contestants[0])?;
         let job = self.options.job(CHUNKS, Drains::None);
         let entry = |contestant: &Contestant| Entry { contestant: contestant.clone(), job };
         let entries: Vec<Entry> = contestants.iter().map(entry).collect();
-        let measured = measure(&drivers, &entries, &self.rows, self.options.rounds())?;
+        let measured = measure(&drivers, &entries, &rows, self.options.rounds())?;
         let report = verdict::Report::new(&contestants, self.options.rounds(), measured);
         print!("{}", report.text());
         self.options.write_json(&report)?;
@@ -155,10 +185,18 @@ impl<'a> Comparison<'a> {
     }
 }
 
+fn build_peers() -> ExitCode {
+    for line in peers::build() {
+        eprintln!("skipped: {line}");
+    }
+    ExitCode::SUCCESS
+}
+
 fn main() -> ExitCode {
     let (options, one_thread) = match Cli::parse().bench {
         Bench::Run(options) => (options, false),
         Bench::Pair(options) => (options, true),
+        Bench::Peers => return build_peers(),
     };
     match Comparison::new(&options, one_thread).and_then(|comparison| comparison.run()) {
         Ok(good) if good || !options.check => ExitCode::SUCCESS,

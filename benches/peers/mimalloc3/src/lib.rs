@@ -1,0 +1,9 @@
+//! mimalloc 3: its own symbols, exported by the linker, so that no Rust code is called.
+#![no_std]
+
+extern crate libmimalloc_sys as _;
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {}
+}
