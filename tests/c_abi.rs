@@ -105,6 +105,12 @@ fn freed_memory_serves_other_sizes() {
 }
 
 #[test]
+fn freed_memory_is_given_back() {
+    // One node: each gives back as it is called.
+    passes("freed_memory_is_given_back.c", &[], &[Setting::Default, Setting::NoRseq]);
+}
+
+#[test]
 fn running_out_gives_enomem() {
     let program = compile("running_out_gives_enomem.c", &[]);
     for &setting in EVERY_SETTING {

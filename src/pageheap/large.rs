@@ -5,7 +5,7 @@ use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::sync::Ordering;
 use crate::region::{self, Exhausted, Place, Slice, State};
 use crate::sys::fatal::{Fault, misuse};
-use crate::sys::{cpu, mem};
+use crate::sys::mem;
 
 /// A large block that was handed out.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ fn mark_rest(slice: &Slice, first: CompoundId, number: u32) {
 }
 
 fn page_rounded(bytes: usize) -> Result<usize, Exhausted> {
-    bytes.max(1).checked_next_multiple_of(cpu::page_bytes()).ok_or(Exhausted)
+    bytes.max(1).checked_next_multiple_of(region::geometry().page).ok_or(Exhausted)
 }
 
 fn compounds_of(bytes: usize) -> Result<u32, Exhausted> {

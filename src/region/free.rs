@@ -1,108 +1,228 @@
 //! Which of a slice's compounds are free, and which of those keep their pages.  Under the slice's lock.
+//!
+//! ```text
+//! byte 0   free    64  bit c: compound c is free
+//! byte 8   dirty   64  bit c: free compound c may hold old bytes
+//! ```
+//! A search goes through the maps of all compounds below the frontier, 64 of them a step, and takes the
+//! shortest range that fits, the lowest of equals.
+#![allow(unsafe_code, reason = "the maps stand at a fixed offset of the slice")]
 
 use super::geometry;
+use super::geometry::MAP_BYTES;
 use super::slice::Slice;
-use crate::base::config::COMPOUND_BYTES;
+use crate::base::bits;
+use crate::base::config::{
+    COMPOUND_BYTES, FREE_RESIDENT_FRACTION, FREE_RESIDENT_HARD, FREE_RESIDENT_MIN, RANGES_SEARCHED,
+};
 use crate::base::ids::CompoundId;
-use crate::base::sync::Ordering;
+use crate::base::sync::{AtomicU64, Ordering};
 use crate::sys::mem;
 
+/// The bits of 64 compounds.
+#[repr(C, align(32))]
+#[derive(Debug)]
+pub(super) struct Map {
+    /// Bit c: compound c is free.
+    pub(super) free: AtomicU64,
+    /// Bit c: free compound c may hold old bytes.
+    pub(super) dirty: AtomicU64,
+    rest: [AtomicU64; 2],
+}
+
+/// How long a search looks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Search {
+    /// At some ranges: past them there is the frontier.
+    Bounded,
+    /// At all of them: the frontier has come to the slice's end.
+    Whole,
+}
+
+impl Map {
+    fn free(&self) -> u64 {
+        self.free.load(Ordering::Relaxed)
+    }
+
+    /// Free and dirty.
+    pub(super) fn resident(&self) -> u64 {
+        self.free() & self.dirty.load(Ordering::Relaxed)
+    }
+}
+
+/// Sets the bits of `mask`; the lock keeps others away.
+fn set(word: &AtomicU64, mask: u64) {
+    word.store(word.load(Ordering::Relaxed) | mask, Ordering::Relaxed);
+}
+
+/// Clears the bits of `mask`; the lock keeps others away.
+fn clear(word: &AtomicU64, mask: u64) {
+    word.store(word.load(Ordering::Relaxed) & !mask, Ordering::Relaxed);
+}
+
 impl Slice {
+    /// The map that has the bit of compound `number`.
+    pub(super) fn map(&self, number: u32) -> &'static Map {
+        let address = self.base() + geometry().maps + number as usize / 64 * MAP_BYTES;
+        // SAFETY: each compound below the slice's end has its map there, readable from the start; it
+        // is written below the committed frontier alone.
+        unsafe { mem::record(address) }
+    }
+
     /// Gives the pages of all free compounds back to the system; how many compounds that were.
     pub(crate) fn purge(&self) -> u32 {
         let _held = self.enter();
+        let end = self.frontier();
         let mut purged = 0;
-        let mut number = geometry().first;
-        while number < self.frontier() {
-            let run = self.dirty_run(number);
-            if run > 0 {
-                let address = self.base() + CompoundId(number).offset();
-                if mem::decommit(address, run as usize * COMPOUND_BYTES).is_ok() {
-                    self.clear_dirty(number, run);
-                    purged += run;
-                }
+        let mut start = self.next_set(geometry().first, end, Map::resident);
+        while start < end {
+            let stop = self.next_set(start, end, |map| !map.resident());
+            let address = self.base() + CompoundId(start).offset();
+            if mem::decommit(address, (stop - start) as usize * COMPOUND_BYTES).is_ok() {
+                self.for_each_map(start, stop - start, |map, mask| clear(&map.dirty, mask));
+                self.resident.fetch_sub(stop - start, Ordering::Relaxed);
+                purged += stop - start;
             }
-            number += run.max(1);
+            start = self.next_set(stop, end, Map::resident);
         }
         purged
     }
 
-    fn dirty_run(&self, first: u32) -> u32 {
-        let is_dirty = |number: &u32| {
-            let bank = self.bank(CompoundId(*number));
-            let both = bank.dirty.load(Ordering::Relaxed) & bank.free.load(Ordering::Relaxed);
-            both >> (number % 64) & 1 != 0
+    /// Free compounds that may keep their pages.
+    fn cap(&self) -> u32 {
+        let [used, free, _] = self.census();
+        (used.saturating_sub(free) / FREE_RESIDENT_FRACTION).max(FREE_RESIDENT_MIN)
+    }
+
+    /// How many of `count` compounds that become free may keep their pages for now.
+    pub(super) fn bearable(&self, count: u32) -> u32 {
+        let hard = self.cap().max(FREE_RESIDENT_HARD);
+        hard.saturating_sub(self.resident.load(Ordering::Relaxed)).min(count)
+    }
+
+    /// Where too many free compounds keep their pages, gives those of one back: of the highest, since
+    /// the lowest are handed out first.
+    pub(super) fn give_back_one(&self) {
+        if self.resident.load(Ordering::Relaxed) <= self.cap() {
+            return;
+        }
+        let number = {
+            let _held = self.enter();
+            let Some(number) = self.last_resident() else { return };
+            self.mark_taken(number, 1);
+            number
         };
-        (first..self.frontier()).take_while(is_dirty).fold(0, |run, _| run + 1)
+        // Nobody's but this call's now: no lock is held while the system works.
+        let address = self.base() + CompoundId(number).offset();
+        let refused = mem::decommit(address, COMPOUND_BYTES).is_err();
+        let _held = self.enter();
+        self.mark_free(number, 1, refused);
     }
 
-    fn clear_dirty(&self, first: u32, count: u32) {
-        for number in first..first + count {
-            self.bank(CompoundId(number)).dirty.fetch_and(!(1 << (number % 64)), Ordering::Relaxed);
-        }
-        self.resident.fetch_sub(count, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_free(&self, number: u32) -> bool {
-        self.bank(CompoundId(number)).free.load(Ordering::Relaxed) >> (number % 64) & 1 != 0
-    }
-
-    pub(super) fn find_free(&self, count: u32, align: u32) -> Option<u32> {
-        if self.free.load(Ordering::Relaxed) < count {
-            return None;
-        }
-        let frontier = self.frontier();
-        let mut start = self.lowest_free.load(Ordering::Relaxed).max(geometry().first);
-        let mut length = 0;
-        let mut number = start;
-        while number < frontier {
-            if number.is_multiple_of(64)
-                && self.bank(CompoundId(number)).free.load(Ordering::Relaxed) == 0
-            {
-                number += 64;
-                length = 0;
-                continue;
+    fn last_resident(&self) -> Option<u32> {
+        let mut end = self.resident_end.load(Ordering::Relaxed);
+        while end > geometry().first {
+            let last = end - 1;
+            if let Some(bit) = bits::last_set_at_or_below(self.map(last).resident(), last % 64) {
+                let number = last / 64 * 64 + bit;
+                self.resident_end.store(number + 1, Ordering::Relaxed);
+                return Some(number);
             }
-            if !self.is_free(number) {
-                length = 0;
-            } else if length > 0 {
-                length += 1;
-            } else if self.aligned(number, align) == number {
-                start = number;
-                length = 1;
-            }
-            if length == count {
-                return Some(start);
-            }
-            number += 1;
+            end = last / 64 * 64;
         }
         None
     }
 
+    /// The first number from `from` on whose bit `of` says is set; `end` if none is below that.
+    fn next_set(&self, from: u32, end: u32, of: impl Fn(&Map) -> u64) -> u32 {
+        let mut number = from;
+        while number < end {
+            let word = of(self.map(number)) >> (number % 64);
+            if word != 0 {
+                return (number + word.trailing_zeros()).min(end);
+            }
+            number = (number / 64 + 1) * 64;
+        }
+        end
+    }
+
+    /// Free compounds from `first` on, up to the frontier.
+    pub(super) fn free_after(&self, first: u32) -> u32 {
+        let end = self.frontier();
+        self.next_set(first, end, |map| !map.free()).saturating_sub(first)
+    }
+
+    /// The first of `count` adjacent free compounds, its address a multiple of `align` compounds: in
+    /// the shortest range that fits.
+    pub(super) fn find_free(&self, count: u32, align: u32, search: Search) -> Option<u32> {
+        if self.free.load(Ordering::Relaxed) < count {
+            return None;
+        }
+        let looks = if search == Search::Bounded { RANGES_SEARCHED } else { u32::MAX };
+        let end = self.frontier();
+        let mut stop = self.lowest_free.load(Ordering::Relaxed).max(geometry().first);
+        let mut best: Option<(u32, u32)> = None;
+        for _ in 0..looks {
+            if best.is_some_and(|(length, _)| length == count) {
+                break;
+            }
+            let start = self.next_set(stop, end, Map::free);
+            if start >= end {
+                break;
+            }
+            stop = self.next_set(start, end, |map| !map.free());
+            let length = stop - start;
+            let first = self.aligned(start, align);
+            let fits = first.checked_add(count).is_some_and(|end| end <= stop);
+            if fits && best.is_none_or(|(shortest, _)| length < shortest) {
+                best = Some((length, first));
+            }
+        }
+        best.map(|(_, first)| first)
+    }
+
+    /// Calls `change` with each map of `count` compounds from `first` on, and their bits in it.
+    pub(super) fn for_each_map(&self, first: u32, count: u32, mut change: impl FnMut(&Map, u64)) {
+        let end = first + count;
+        let mut number = first;
+        while number < end {
+            let here = (64 - number % 64).min(end - number);
+            change(self.map(number), bits::range(number % 64, here));
+            number += here;
+        }
+    }
+
+    /// Takes free compounds out of the maps; true when none of them is dirty.
     pub(super) fn mark_taken(&self, first: u32, count: u32) -> bool {
         let mut dirty = 0;
-        for number in first..first + count {
-            let bank = self.bank(CompoundId(number));
-            let bit = 1 << (number % 64);
-            bank.free.fetch_and(!bit, Ordering::Relaxed);
-            dirty += u32::from(bank.dirty.fetch_and(!bit, Ordering::Relaxed) & bit != 0);
-        }
+        self.for_each_map(first, count, |map, mask| {
+            dirty += (map.dirty.load(Ordering::Relaxed) & mask).count_ones();
+            clear(&map.free, mask);
+            clear(&map.dirty, mask);
+        });
         self.free.fetch_sub(count, Ordering::Relaxed);
         self.resident.fetch_sub(dirty, Ordering::Relaxed);
+        if first == self.lowest_free.load(Ordering::Relaxed) {
+            self.lowest_free.store(first + count, Ordering::Relaxed);
+        }
         dirty == 0
     }
 
+    /// Puts compounds into the maps.
     pub(super) fn mark_free(&self, first: u32, count: u32, dirty: bool) {
-        for number in first..first + count {
-            let bank = self.bank(CompoundId(number));
-            let bit = 1 << (number % 64);
+        self.for_each_map(first, count, |map, mask| {
+            set(&map.free, mask);
             if dirty {
-                bank.dirty.fetch_or(bit, Ordering::Relaxed);
+                set(&map.dirty, mask);
             }
-            bank.free.fetch_or(bit, Ordering::Relaxed);
-        }
+        });
         self.free.fetch_add(count, Ordering::Relaxed);
-        self.resident.fetch_add(if dirty { count } else { 0 }, Ordering::Relaxed);
         self.lowest_free.fetch_min(first, Ordering::Relaxed);
+        if dirty {
+            self.resident.fetch_add(count, Ordering::Relaxed);
+            self.resident_end.fetch_max(first + count, Ordering::Relaxed);
+        }
     }
 }
+
+const _: () = assert!(size_of::<Map>() == MAP_BYTES);

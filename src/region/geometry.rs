@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! base                                                                            base + bytes
-//! | class bytes | heap class bytes | banks of heads | span records | room | compounds ...     |
-//! | 1 a run     | 1 a run          | see Bank       | 576 B a run  |      | 2 MiB each        |
+//! | class bytes | heap class bytes | maps        | heads           | span records | room | compounds ...   |
+//! | 1 a run     | 1 a run          | see Map     | 64 B a compound | 576 B a run  |      | 2 MiB each      |
 //! ```
 //! All parts are readable from the start (a wild pointer never faults) and writable from the first
 //! compound's entry up to the frontier's; heap class bytes only once there are Heaps.
@@ -12,8 +12,10 @@ use crate::base::config::{
     COMPOUND_BYTES, ROOM_BYTES_MIN, ROOM_FRACTION, RUN_BYTES, RUNS_PER_COMPOUND, SPAN_RECORD_BYTES,
 };
 
-/// Bytes of a bank: the heads of 64 compounds, and their words.
-pub(super) const BANK_BYTES: usize = 64 * 64 + 64;
+/// Bytes of the bits of 64 compounds: see [`super::free::Map`].
+pub(super) const MAP_BYTES: usize = 32;
+/// Bytes of a compound's head.
+pub(super) const HEAD_BYTES: usize = 64;
 
 /// Offsets from a slice's base, in bytes, of the parts of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +24,10 @@ pub(crate) struct Geometry {
     pub(crate) bytes: usize,
     /// Heap class bytes.
     pub(crate) heap_classes: usize,
-    /// Banks of heads.
-    pub(crate) banks: usize,
+    /// Bits of compounds.
+    pub(crate) maps: usize,
+    /// Heads of compounds.
+    pub(crate) heads: usize,
     /// Span records.
     pub(crate) spans: usize,
     /// Room for records without a fixed place.
@@ -34,6 +38,8 @@ pub(crate) struct Geometry {
     pub(crate) first: u32,
     /// Number past the last compound.
     pub(crate) end: u32,
+    /// A base page, in bytes.
+    pub(crate) page: usize,
 }
 
 impl Geometry {
@@ -43,8 +49,9 @@ impl Geometry {
         let runs = bytes / RUN_BYTES;
         let compounds = bytes / COMPOUND_BYTES;
         let heap_classes = runs.next_multiple_of(page);
-        let banks = heap_classes + runs.next_multiple_of(page);
-        let spans = banks + (compounds.div_ceil(64) * BANK_BYTES).next_multiple_of(page);
+        let maps = heap_classes + runs.next_multiple_of(page);
+        let heads = maps + (compounds.div_ceil(64) * MAP_BYTES).next_multiple_of(page);
+        let spans = heads + (compounds * HEAD_BYTES).next_multiple_of(page);
         let room = spans + (runs * SPAN_RECORD_BYTES).next_multiple_of(page);
         let wanted = bytes / ROOM_FRACTION;
         let room_bytes = if wanted < ROOM_BYTES_MIN { ROOM_BYTES_MIN } else { wanted };
@@ -52,18 +59,21 @@ impl Geometry {
         Self {
             bytes,
             heap_classes,
-            banks,
+            maps,
+            heads,
             spans,
             room,
             room_end,
             first: (room_end / COMPOUND_BYTES) as u32,
             end: compounds as u32,
+            page,
         }
     }
 
     /// The tables with one entry a compound: offset, and bytes an entry.
-    pub(super) const fn tables(&self) -> [(usize, usize); 2] {
-        [(0, RUNS_PER_COMPOUND), (self.spans, RUNS_PER_COMPOUND * SPAN_RECORD_BYTES)]
+    pub(super) const fn tables(&self) -> [(usize, usize); 3] {
+        let spans = (self.spans, RUNS_PER_COMPOUND * SPAN_RECORD_BYTES);
+        [(0, RUNS_PER_COMPOUND), (self.heads, HEAD_BYTES), spans]
     }
 
     /// Runs of the slice.
@@ -74,7 +84,7 @@ impl Geometry {
 
 #[cfg(test)]
 mod tests {
-    use super::{BANK_BYTES, Geometry};
+    use super::{Geometry, HEAD_BYTES, MAP_BYTES};
 
     #[test]
     fn parts_follow_each_other_and_leave_most_of_the_slice() {
@@ -83,8 +93,9 @@ mod tests {
                 let geometry = Geometry::of(1 << shift, page);
                 let compounds = geometry.end as usize;
                 assert!(geometry.heap_classes >= geometry.runs());
-                assert!(geometry.banks >= geometry.heap_classes + geometry.runs());
-                assert!(geometry.spans >= geometry.banks + compounds.div_ceil(64) * BANK_BYTES);
+                assert!(geometry.maps >= geometry.heap_classes + geometry.runs());
+                assert!(geometry.heads >= geometry.maps + compounds.div_ceil(64) * MAP_BYTES);
+                assert!(geometry.spans >= geometry.heads + compounds * HEAD_BYTES);
                 assert!(geometry.room >= geometry.spans + geometry.runs() * 576);
                 assert!(geometry.room_end > geometry.room);
                 assert!(geometry.first < geometry.end / 4, "{geometry:?}");

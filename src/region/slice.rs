@@ -1,37 +1,30 @@
 //! A node's slice of address space: compounds handed out, taken back, committed and decommitted.
 //!
-//! A free compound below the frontier (see [`super::frontier`]) has its bit in its bank's free map, and
-//! in the dirty map while its pages may hold old bytes.  Both are under the lock.
+//! A free compound below the frontier (see [`super::frontier`]) has its bit in a map (see
+//! [`super::free`]), under the lock.
+//!
+//! Free compounds keep their pages up to a cap: 32 MiB, or an eighth of what is in use.  Beyond it each
+//! call that takes or gives compounds gives the pages of one back to the system, so no call pays for
+//! more than 2 MiB of them; only what passes 256 MiB goes at once, with the call that frees it.
 #![allow(unsafe_code, reason = "metadata records live at fixed offsets of the slice")]
 
 use super::compound::{Head, State};
+use super::free::Search;
 use super::frontier::Frontier;
-use super::geometry::{BANK_BYTES, Geometry};
+use super::geometry::{Geometry, HEAD_BYTES, MAP_BYTES};
 use crate::base::config::{
-    COMMIT_STEP, COMPOUND_BYTES, COMPOUND_SHIFT, FREE_RESIDENT_MAX, NODE_RECORD_BYTES, ROOM_STEP,
-    RUN_SHIFT, SLAB_BYTES_PACKED,
+    COMMIT_STEP, COMPOUND_BYTES, COMPOUND_SHIFT, NODE_RECORD_BYTES, ROOM_STEP, RUN_SHIFT,
+    SLAB_BYTES_PACKED,
 };
 use crate::base::ids::{CompoundId, KernelNode, NodeIndex};
-use crate::base::sync::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::base::sync::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::sys::errno::Errno;
 use crate::sys::lock::{Held, Lock, Rank};
-use crate::sys::{cpu, mem};
+use crate::sys::mem;
 use crate::topo;
 
 /// What an opened node needs at once: its records, and a packed slab of the CPU that opens it.
 const OPEN_BYTES: usize = NODE_RECORD_BYTES + SLAB_BYTES_PACKED;
-
-/// 64 heads and their words.
-#[repr(C, align(64))]
-#[derive(Debug)]
-pub(super) struct Bank {
-    heads: [Head; 64],
-    /// Bit c: compound c is free.
-    pub(super) free: AtomicU64,
-    /// Bit c: free compound c may hold old bytes.
-    pub(super) dirty: AtomicU64,
-    rest: [AtomicU64; 6],
-}
 
 /// A node's slice.
 #[derive(Debug)]
@@ -43,6 +36,8 @@ pub(crate) struct Slice {
     pub(super) lowest_free: AtomicU32,
     /// Free compounds that still have their pages.
     pub(super) resident: AtomicU32,
+    /// No free compound from this number on has its pages.
+    pub(super) resident_end: AtomicU32,
     /// Free compounds below the frontier.
     pub(super) free: AtomicU32,
     room_used: AtomicUsize,
@@ -71,6 +66,7 @@ impl Slice {
             frontier: Frontier::new(),
             lowest_free: AtomicU32::new(u32::MAX),
             resident: AtomicU32::new(0),
+            resident_end: AtomicU32::new(0),
             free: AtomicU32::new(0),
             room_used: AtomicUsize::new(0),
             room_committed: AtomicUsize::new(0),
@@ -178,20 +174,20 @@ impl Slice {
     fn rebuild(&self) {
         let (mut free, mut resident, mut lowest) = (0, 0, u32::MAX);
         for number in geometry().first..self.frontier() {
-            let id = CompoundId(number);
-            let bank = self.bank(id);
+            let map = self.map(number);
             let bit = 1 << (number % 64);
-            if self.head(id).state() != State::Unused {
-                bank.free.fetch_and(!bit, Ordering::Relaxed);
-            } else if bank.free.load(Ordering::Relaxed) & bit != 0 {
+            if self.head(CompoundId(number)).state() != State::Unused {
+                map.free.fetch_and(!bit, Ordering::Relaxed);
+            } else if map.free.load(Ordering::Relaxed) & bit != 0 {
                 free += 1;
                 lowest = lowest.min(number);
-                resident += u32::from(bank.dirty.load(Ordering::Relaxed) & bit != 0);
+                resident += u32::from(map.dirty.load(Ordering::Relaxed) & bit != 0);
             }
             // An unused compound without its bit was on its way when its thread was lost: leaked.
         }
         self.free.store(free, Ordering::Relaxed);
         self.resident.store(resident, Ordering::Relaxed);
+        self.resident_end.store(self.frontier(), Ordering::Relaxed);
         self.lowest_free.store(lowest, Ordering::Relaxed);
     }
 
@@ -201,17 +197,30 @@ impl Slice {
     }
 
     /// Hands out `count` adjacent compounds, the first one's address a multiple of `align` compounds, a
-    /// power of two.
+    /// power of two: the shortest free range that fits serves, or else the frontier.
     pub(crate) fn take(&self, count: u32, align: u32) -> Result<Taken, Exhausted> {
+        let taken = self.take_held(count, align);
+        self.give_back_one();
+        taken
+    }
+
+    fn take_held(&self, count: u32, align: u32) -> Result<Taken, Exhausted> {
         let _held = self.enter();
-        if let Some(first) = self.find_free(count, align) {
-            let zeroed = self.mark_taken(first, count);
-            if count == 1 && align == 1 {
-                // The search went upward: none below is free.
-                self.lowest_free.store(first + 1, Ordering::Relaxed);
-            }
-            return Ok(Taken { first: CompoundId(first), zeroed });
+        let take =
+            |first| Taken { zeroed: self.mark_taken(first, count), first: CompoundId(first) };
+        if let Some(first) = self.find_free(count, align, Search::Bounded) {
+            return Ok(take(first));
         }
+        match self.take_beyond(count, align) {
+            Ok(first) => Ok(Taken { first, zeroed: true }),
+            Err(Exhausted) => {
+                self.find_free(count, align, Search::Whole).map(take).ok_or(Exhausted)
+            }
+        }
+    }
+
+    /// Hands out `count` compounds from the frontier on.
+    fn take_beyond(&self, count: u32, align: u32) -> Result<CompoundId, Exhausted> {
         // Committed before it is handed out: a refusal then leaves nothing to undo.
         self.commit(self.aligned(self.frontier(), align).checked_add(count).ok_or(Exhausted)?)?;
         let (skipped, first) = self.advance(count, align)?;
@@ -221,7 +230,7 @@ impl Slice {
         if skipped < first {
             self.mark_free(skipped, first - skipped, false);
         }
-        Ok(Taken { first: CompoundId(first), zeroed: true })
+        Ok(CompoundId(first))
     }
 
     /// Hands out `count` fresh compounds without the lock: for signal handlers.
@@ -235,15 +244,20 @@ impl Slice {
     pub(crate) fn take_at(&self, at: CompoundId, count: u32) -> bool {
         let _held = self.enter();
         let Some(end) = at.0.checked_add(count) else { return false };
-        let frontier = self.frontier();
-        if at.0 == frontier {
-            return self.commit(end).is_ok() && self.frontier.extend(frontier, end);
+        let free = self.free_after(at.0).min(count);
+        let rest = at.0 + free;
+        if free < count {
+            let extends = rest == self.frontier()
+                && self.commit(end).is_ok()
+                && self.frontier.extend(rest, end);
+            if !extends {
+                return false;
+            }
         }
-        let free = end <= frontier && (at.0..end).all(|number| self.is_free(number));
-        if free {
-            self.mark_taken(at.0, count);
+        if free > 0 {
+            self.mark_taken(at.0, free);
         }
-        free
+        true
     }
 
     fn advance(&self, count: u32, align: u32) -> Result<(u32, u32), Exhausted> {
@@ -260,18 +274,26 @@ impl Slice {
         u32::try_from(aligned).unwrap_or(geometry().end).min(geometry().end)
     }
 
-    /// Takes `count` compounds back.  Their pages stay while few do, and go to the system otherwise.
+    /// Takes `count` compounds back.  Their pages stay while not too many do.
     pub(crate) fn put(&self, first: CompoundId, count: u32) {
-        let keep = self.resident.load(Ordering::Relaxed) + count <= FREE_RESIDENT_MAX;
-        let address = self.base() + first.offset();
+        let kept = self.bearable(count);
+        let rest = CompoundId(first.0 + kept);
+        let bytes = (count - kept) as usize * COMPOUND_BYTES;
         // The range is still the caller's: no lock is held over the call.
-        let dirty = keep || mem::decommit(address, count as usize * COMPOUND_BYTES).is_err();
+        let refused = bytes > 0 && mem::decommit(self.base() + rest.offset(), bytes).is_err();
         for number in first.0..first.0 + count {
             let head = self.head(CompoundId(number));
             head.transit(head.state(), State::Unused);
         }
-        let _held = self.enter();
-        self.mark_free(first.0, count, dirty);
+        let held = self.enter();
+        if kept > 0 {
+            self.mark_free(first.0, kept, true);
+        }
+        if kept < count {
+            self.mark_free(rest.0, count - kept, refused);
+        }
+        drop(held);
+        self.give_back_one();
     }
 
     /// Makes all compounds below `end`, and their metadata, writable.  Idempotent, so it needs no lock.
@@ -294,7 +316,7 @@ impl Slice {
     }
 
     fn commit_range(&self, from: u32, to: u32) -> Result<(), Errno> {
-        let page = cpu::page_bytes();
+        let page = geometry().page;
         let (from, to) = (from as usize, to as usize);
         let commit = |start: usize, end: usize| {
             // Entries of neighbours may share a page that is writable already.
@@ -305,8 +327,8 @@ impl Slice {
         for (table, bytes) in geometry().tables() {
             commit(table + from * bytes, table + to * bytes)?;
         }
-        let banks = geometry().banks;
-        commit(banks + from / 64 * BANK_BYTES, banks + to.div_ceil(64) * BANK_BYTES)?;
+        let maps = geometry().maps;
+        commit(maps + from / 64 * MAP_BYTES, maps + to.div_ceil(64) * MAP_BYTES)?;
         mem::commit(self.base() + from * COMPOUND_BYTES, (to - from) * COMPOUND_BYTES)
     }
 
@@ -315,16 +337,12 @@ impl Slice {
         id.0 >= geometry().first && id.0 < self.frontier()
     }
 
-    pub(super) fn bank(&self, id: CompoundId) -> &'static Bank {
-        let address = self.base() + geometry().banks + id.0 as usize / 64 * BANK_BYTES;
-        // SAFETY: each compound below the slice's end has its bank there, readable from the start;
-        // it is written below the committed frontier alone.
-        unsafe { mem::record(address) }
-    }
-
     /// The head of a compound.
     pub(crate) fn head(&self, id: CompoundId) -> &'static Head {
-        &self.bank(id).heads[id.0 as usize % 64]
+        let address = self.base() + geometry().heads + id.0 as usize * HEAD_BYTES;
+        // SAFETY: each compound below the slice's end has its head there, readable from the start;
+        // it is written below the committed frontier alone.
+        unsafe { mem::record(address) }
     }
 
     /// The class byte of a run, by its number in the slice.
@@ -356,4 +374,4 @@ pub(super) fn geometry() -> &'static Geometry {
     super::geometry()
 }
 
-const _: () = assert!(size_of::<Bank>() == BANK_BYTES);
+const _: () = assert!(size_of::<Head>() == HEAD_BYTES);

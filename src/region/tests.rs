@@ -9,7 +9,9 @@ use std::thread;
 use std::vec::Vec;
 
 use super::{Exhausted, Slice, geometry, slice, start};
-use crate::base::config::{COMPOUND_BYTES, FREE_RESIDENT_MAX};
+use crate::base::config::{
+    COMPOUND_BYTES, FREE_RESIDENT_FRACTION, FREE_RESIDENT_HARD, FREE_RESIDENT_MIN,
+};
 use crate::base::ids::{CompoundId, KernelNode, NodeIndex};
 use crate::base::sync::{AtomicU64, Ordering};
 use crate::sys::{fault, mem};
@@ -17,7 +19,7 @@ use crate::topo;
 
 /// Nodes that tests have.
 pub(crate) const NODES: u32 = 4;
-/// Slices are small, so that they fill: 256 compounds, four banks of heads.
+/// Slices are small, so that they fill: 256 compounds, in four maps.
 const SLICE_BYTES: usize = 512 << 20;
 
 /// Starts the layers up to this one, once, with all slices open; they are the caller's alone while it keeps the
@@ -92,11 +94,31 @@ impl Model {
         (self.slice.base() / COMPOUND_BYTES + number as usize).is_multiple_of(align as usize)
     }
 
-    /// Where the next block must come from: the lowest fit, or the frontier.
+    /// Free ranges below the frontier: first number and length.
+    fn free_ranges(&self) -> Vec<(u32, u32)> {
+        let held = self.blocks.iter().map(|(first, count)| (*first, first + count));
+        let mut at = geometry().first;
+        let mut ranges = Vec::new();
+        for (first, end) in held.chain([(self.frontier, self.frontier)]) {
+            if first > at {
+                ranges.push((at, first - at));
+            }
+            at = end;
+        }
+        ranges
+    }
+
+    /// Where the next block must come from: the shortest range that fits, the lowest of equals; or
+    /// the frontier.
     fn expected(&self, count: u32, align: u32) -> Option<u32> {
-        let fits = |&first: &u32| self.are_free(first, count) || first >= self.frontier;
-        let starts = geometry().first..(geometry().end + 1).saturating_sub(count);
-        starts.filter(|&first| self.is_aligned(first, align)).find(fits)
+        let aligned = |from: u32| (from..geometry().end).find(|&at| self.is_aligned(at, align));
+        let ranges = self.free_ranges().into_iter();
+        let fits = ranges.filter_map(|(start, length)| {
+            let first = aligned(start)?;
+            (first + count <= start + length).then_some((length, first))
+        });
+        let fresh = || aligned(self.frontier).filter(|first| first + count <= geometry().end);
+        fits.min().map(|(_, first)| first).or_else(fresh)
     }
 
     fn take(&mut self) {
@@ -152,8 +174,8 @@ impl Model {
         let Some((first, count)) = self.random_block() else { return };
         let more = 1 + self.random.below(3);
         let at = first + count;
-        let is_fresh = at == self.frontier && at + more <= geometry().end;
-        let expected = is_fresh || self.are_free(at, more);
+        let below = at.max(self.frontier.min(at + more)) - at;
+        let expected = at + more <= geometry().end && (below == 0 || self.are_free(at, below));
         assert_eq!(self.slice.take_at(CompoundId(at), more), expected, "{more} at {at}");
         if expected {
             self.hold(at, more, false);
@@ -169,7 +191,7 @@ impl Model {
         let [ever, free, resident] = self.slice.census();
         assert_eq!([ever, free], [used, used - held]);
         assert!(
-            resident <= free && resident <= FREE_RESIDENT_MAX,
+            resident <= free && resident <= FREE_RESIDENT_HARD,
             "{resident} resident of {free} free"
         );
     }
@@ -197,7 +219,7 @@ fn words(slice: &Slice, number: u32) -> impl Iterator<Item = &'static AtomicU64>
 }
 
 #[test]
-fn a_slice_hands_out_the_lowest_fit_and_loses_none() {
+fn a_slice_hands_out_the_best_fit_and_loses_none() {
     let _alone = alone();
     let mut model = Model::new(slice(NodeIndex::new(0)), 1);
     for step in 0..8000 {
@@ -326,4 +348,56 @@ fn a_slice_opens_whether_or_not_its_node_can_be_preferred() {
     // A sandbox may refuse this one, too.
     let refused = refusals_of_opening(granted, 0);
     assert_eq!(is_on_node_zero(granted).unwrap_or(refused == 0), refused == 0);
+}
+
+#[test]
+fn beyond_the_cap_each_call_gives_one_compound_back() {
+    static SLICE: Slice = Slice::new();
+    let _alone = alone();
+    let slice = spare(&SLICE);
+    let resident = || slice.census()[2];
+    let [one, many] = [1, 40].map(|count| slice.take(count, 1).expect("memory").first);
+    slice.put(many, 40);
+    assert_eq!(resident(), 39);
+    for left in (FREE_RESIDENT_MIN..39).rev() {
+        assert!(slice.take(geometry().end, 1).is_err());
+        assert_eq!(resident(), left);
+    }
+    assert!(slice.take(geometry().end, 1).is_err());
+    assert_eq!(resident(), FREE_RESIDENT_MIN);
+    slice.put(one, 1);
+    slice.purge();
+}
+
+#[test]
+fn more_is_kept_where_more_is_in_use() {
+    static SLICE: Slice = Slice::new();
+    let _alone = alone();
+    let slice = spare(&SLICE);
+    let cap = 160 / FREE_RESIDENT_FRACTION;
+    let [live, freed] = [160, 30].map(|count| slice.take(count, 1).expect("memory").first);
+    slice.put(freed, 30);
+    (0..30).for_each(|_| assert!(slice.take(geometry().end, 1).is_err()));
+    assert_eq!(slice.census()[2], cap);
+    slice.put(live, 160);
+    slice.purge();
+}
+
+#[test]
+fn a_huge_block_goes_at_once_but_for_what_is_bearable() {
+    static SLICE: Slice = Slice::new();
+    let _alone = alone();
+    let slice = spare(&SLICE);
+    let block = slice.take(200, 1).expect("memory").first;
+    for number in block.0..block.0 + 200 {
+        words(slice, number).for_each(|word| word.store(1, Ordering::Relaxed));
+    }
+    slice.put(block, 200);
+    assert_eq!(slice.census()[2], FREE_RESIDENT_HARD - 1);
+    let again = slice.take(200, 1).expect("memory");
+    assert_eq!((again.first, again.zeroed), (block, false));
+    let last = block.0 + 199;
+    assert!(words(slice, last).all(|word| word.load(Ordering::Relaxed) == 0));
+    slice.put(block, 200);
+    slice.purge();
 }
