@@ -49,6 +49,7 @@ mod transfer;
 #[cfg(loom)]
 mod pageheap {
     mod bump;
+    mod slot;
 }
 #[cfg(loom)]
 mod percpu {

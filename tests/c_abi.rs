@@ -111,6 +111,24 @@ fn freed_memory_is_given_back() {
 }
 
 #[test]
+fn parked_blocks_serve_again() {
+    passes("parked_blocks_serve_again.c", &[], EVERY_SETTING);
+}
+
+#[test]
+fn a_parked_block_does_not_stay() {
+    passes("a_parked_block_does_not_stay.c", &[], &[Setting::Default, Setting::NoRseq]);
+}
+
+#[test]
+fn a_full_slice_takes_what_is_parked() {
+    let program = compile("a_full_slice_takes_what_is_parked.c", &[]);
+    for &setting in EVERY_SETTING {
+        Run::on_homenode(&program, setting).env("HOMENODE_SLICE", "64").passes();
+    }
+}
+
+#[test]
 fn running_out_gives_enomem() {
     let program = compile("running_out_gives_enomem.c", &[]);
     for &setting in EVERY_SETTING {

@@ -42,6 +42,17 @@ fn a_large_double_free_is_named() {
 }
 
 #[test]
+fn a_large_double_free_with_another_in_between_is_named() {
+    dies_naming("double_free_displaced.c", "double free");
+}
+
+#[test]
+fn a_large_block_used_after_its_free_is_named() {
+    dies_naming("realloc_of_freed_large.c", "double free");
+    dies_naming("usable_size_of_freed_large.c", "double free");
+}
+
+#[test]
 fn a_double_free_by_two_threads_is_named() {
     dies_naming("double_free_across_threads.c", "double free");
 }

@@ -3,7 +3,7 @@
 use super::busy::Busy;
 use super::{prepare, trim_spans};
 use crate::base::ids::CpuId;
-use crate::pageheap::emergency;
+use crate::pageheap::{emergency, large};
 use crate::percpu::{self, Drained, How};
 use crate::region;
 
@@ -29,5 +29,6 @@ pub fn trim() -> u32 {
     percpu::drain_all(How::Auto);
     trim_spans();
     emergency::trim();
+    large::empty_slots();
     region::open_slices().map(|(_, slice)| slice.purge()).sum()
 }

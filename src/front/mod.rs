@@ -92,6 +92,8 @@ pub fn die_of_panic(info: &core::panic::PanicInfo<'_>) -> ! {
 pub unsafe fn free_if_ours(object: *mut u8) -> bool {
     let address = object.expose_provenance();
     let Some(place) = region::locate(address) else { return false };
+    let Some(place) = large::park(place) else { return true };
+    let address = place.slice.base() + place.offset;
     match Busy::enter() {
         Some(_busy) => {
             process::notice_fork();
@@ -112,6 +114,7 @@ fn prepare() -> bool {
     }
     process::notice_fork();
     emergency::sweep();
+    large::tick();
     deferred::take_all(|object| {
         if let Some(place) = region::locate(object) {
             free_here(&place);
@@ -135,6 +138,7 @@ fn prepare_and<T>(take: impl Fn() -> Option<T>) -> Option<T> {
         return None;
     }
     take().or_else(|| {
+        large::empty_slots();
         percpu::reclaim();
         trim_spans();
         take()
@@ -146,6 +150,9 @@ fn prepare_and<T>(take: impl Fn() -> Option<T>) -> Option<T> {
 fn alloc_large(size: usize, align: usize) -> (*mut u8, bool) {
     if size > REQUEST_MAX {
         return (core::ptr::null_mut(), false);
+    }
+    if let Some(block) = large::retake(size, align) {
+        return (pointer(Some(block)), false);
     }
     let Some(_busy) = Busy::enter() else { return (alloc_in_handler(size, align), false) };
     let nodes = topo::nodes();
@@ -186,8 +193,8 @@ fn free_here(place: &Place) {
         State::LargeFirst if place.starts_compound() => large::give(place),
         State::LargeFirst | State::LargeRest => not_a_start(address),
         State::Emergency => emergency::give(place),
-        // A compound of its own that went back, or runs that did.
-        State::Unused | State::Runs => misuse(Fault::DoubleFree, address),
+        // A compound of its own that is parked or went back, or runs that did.
+        State::Parked | State::Unused | State::Runs => misuse(Fault::DoubleFree, address),
     }
 }
 
@@ -217,7 +224,10 @@ pub fn alloc_aligned(size: usize, align: usize) -> *mut u8 {
 pub fn alloc_zeroed(size: usize, align: usize) -> *mut u8 {
     let (block, zeroed) = match Class::of_layout(size, align) {
         Some(_) => (alloc_aligned(size, align), false),
-        None => alloc_large(size, align),
+        None => {
+            let (block, zeroed) = alloc_large(size, align);
+            (block, zeroed || (!block.is_null() && large::empty(block.expose_provenance())))
+        }
     };
     if !block.is_null() && !zeroed {
         // SAFETY: the block is fresh, at least `size` bytes long, and nobody else's.
@@ -255,7 +265,7 @@ fn block_bytes(place: &Place) -> usize {
     match place.slice.head(place.compound()).state() {
         State::LargeFirst if place.starts_compound() => large::usable(place),
         State::Emergency => emergency::usable(place),
-        State::Unused | State::Runs => misuse(Fault::DoubleFree, address),
+        State::Parked | State::Unused | State::Runs => misuse(Fault::DoubleFree, address),
         State::LargeFirst | State::LargeRest => not_a_start(address),
     }
 }

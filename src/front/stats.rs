@@ -50,8 +50,9 @@ impl Census {
         for (_, slice) in region::open_slices() {
             let [used, free, resident] = slice.census();
             census.compounds += u64::from(used);
-            census.compounds_free += u64::from(free);
-            census.compounds_resident += u64::from(resident);
+            let parked = pageheap::large::parked(slice);
+            census.compounds_free += u64::from(free + parked);
+            census.compounds_resident += u64::from(resident + parked);
             let [cut, runs] = pageheap::census(slice);
             census.compounds_cut += u64::from(cut);
             census.runs += u64::from(runs);

@@ -1,5 +1,8 @@
-//! Large blocks: whole compounds, resident only where touched, given back to the system when freed.
+//! Large blocks: whole compounds, resident only where touched.  The last one that was freed on a CPU is
+//! parked there (see [`super::park`]); others go back to their slice.
 
+use super::park;
+use super::slot::{self, Parked};
 use crate::base::config::COMPOUND_BYTES;
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::sync::Ordering;
@@ -23,6 +26,11 @@ pub(crate) fn take(node: NodeIndex, bytes: usize, align: usize) -> Result<Large,
     let bytes = page_rounded(bytes)?;
     let count = compounds_of(bytes)?;
     let align = u32::try_from(align.div_ceil(COMPOUND_BYTES)).map_err(|_| Exhausted)?;
+    age();
+    if slice.census()[2] < count {
+        // Fresh memory would be used, while some that is resident is parked.
+        empty_slots();
+    }
     let taken = slice.take(count, align.max(1))?;
     begin(slice, taken.first, count, bytes);
     Ok(Large { address: slice.base() + taken.first.offset(), zeroed: taken.zeroed })
@@ -37,6 +45,15 @@ pub(super) fn begin(slice: &Slice, first: CompoundId, count: u32, bytes: usize) 
     head.large.store(bytes as u64, Ordering::Relaxed);
     head.begin_count(1);
     head.transit(State::Unused, State::LargeFirst);
+}
+
+/// Makes a block that was just handed out read zeros, at the system's cost: clearing it here would
+/// take as long as touching it all, and make it all resident.  False: the system refuses, or the block
+/// is a handler's and has no pages of its own.
+pub(crate) fn empty(address: usize) -> bool {
+    region::locate(address)
+        .filter(starts_at)
+        .is_some_and(|place| mem::decommit(address, usable(&place)).is_ok())
 }
 
 fn mark_rest(slice: &Slice, first: CompoundId, number: u32) {
@@ -74,6 +91,73 @@ pub(crate) fn give(place: &Place) {
     }
     head.lower(1);
     place.slice.put(place.compound(), u32::try_from(count).unwrap_or(0));
+    age();
+}
+
+/// Parks the block that starts at `place` on this CPU, without a lock.  What is to be taken back by
+/// [`give`] now: the block that was parked there before, or `place` if it cannot be parked.
+pub(crate) fn park(place: Place) -> Option<Place> {
+    if !starts_at(&place) {
+        return Some(place);
+    }
+    let count = compounds_of(usable(&place)).unwrap_or(u32::MAX);
+    if count > slot::COUNT_MAX {
+        return Some(place);
+    }
+    let address = place.slice.base() + place.offset;
+    let head = place.slice.head(place.compound());
+    if !head.try_transit(State::LargeFirst, State::Parked) {
+        // Another thread freed it between the look at the state and here.
+        misuse(Fault::DoubleFree, address);
+    }
+    let left = match park::park(place.node, Parked { address, count }) {
+        Ok(before) => before?,
+        Err(refused) => refused,
+    };
+    let place = region::locate(left.address)?;
+    place.slice.head(place.compound()).transit(State::Parked, State::LargeFirst);
+    Some(place)
+}
+
+/// Hands out the block that is parked on this CPU, if it has the length that `bytes` need and the
+/// alignment; its address.  Takes no lock.
+pub(crate) fn retake(bytes: usize, align: usize) -> Option<usize> {
+    let bytes = page_rounded(bytes).ok()?;
+    let address = park::retake(compounds_of(bytes).ok()?, align)?;
+    let place = region::locate(address)?;
+    let head = place.slice.head(place.compound());
+    head.large.store(bytes as u64, Ordering::Relaxed);
+    head.transit(State::Parked, State::LargeFirst);
+    Some(address)
+}
+
+fn retire(parked: Parked) {
+    if let Some(place) = region::locate(parked.address) {
+        place.slice.head(place.compound()).lower(1);
+        place.slice.put(place.compound(), parked.count);
+    }
+}
+
+/// Gives back what is parked on any CPU.
+pub(crate) fn empty_slots() {
+    park::empty().for_each(retire);
+}
+
+/// Counts a slow path: what has been parked on this CPU for long goes back.
+pub(crate) fn tick() {
+    if let Some(parked) = park::tick() {
+        retire(parked);
+    }
+}
+
+fn age() {
+    park::tick_all().for_each(retire);
+}
+
+/// Compounds of a slice that are parked.
+pub(crate) fn parked(slice: &Slice) -> u32 {
+    let homes = park::all().filter_map(|block| Some((region::locate(block.address)?, block.count)));
+    homes.filter(|(place, _)| core::ptr::eq(place.slice, slice)).map(|(_, count)| count).sum()
 }
 
 /// Changes the length of the block that starts at `place` without moving it, if that is possible.

@@ -6,7 +6,9 @@
 mod bump;
 pub(crate) mod emergency;
 pub(crate) mod large;
+mod park;
 mod runs;
+mod slot;
 #[cfg(test)]
 mod tests;
 

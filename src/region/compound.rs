@@ -43,6 +43,7 @@ use crate::base::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering, barrier, orde
 /// | Unused | the slice | its free map, or past the frontier | take |
 /// | Runs | the page heap | a bucket while a run is free | claim, give back |
 /// | LargeFirst, LargeRest | the block's user | none | free, grow, shrink |
+/// | Parked, LargeRest | a CPU's slot | none | take out |
 /// | Emergency | signal handlers | none | free |
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
@@ -57,6 +58,8 @@ pub(crate) enum State {
     LargeRest = 3,
     /// Blocks that signal handlers took while their thread was in a slow path.
     Emergency = 4,
+    /// First compound of a large block that was freed and waits in a slot.
+    Parked = 5,
 }
 
 /// A compound's head.  Zero bytes are an unused one.
@@ -99,6 +102,7 @@ impl Head {
             2 => State::LargeFirst,
             3 => State::LargeRest,
             4 => State::Emergency,
+            5 => State::Parked,
             _ => State::Unused,
         }
     }

@@ -125,6 +125,22 @@ pub(crate) fn current_cpu() -> Option<CpuId> {
     u32::try_from(id).ok().map(CpuId)
 }
 
+/// The CPU this thread runs on, or ran on a moment ago, for a choice that need not be right.
+pub(crate) fn cpu_hint() -> Option<CpuId> {
+    let offset = HOT.cold_rseq_offset.load(Ordering::Relaxed);
+    if offset == 0 {
+        return None;
+    }
+    u32::try_from(cpu_id_at(offset.cast_signed())).ok().map(CpuId)
+}
+
+/// A number that differs from thread to thread, mostly.
+pub(crate) fn thread_hint() -> usize {
+    let pointer = thread_pointer();
+    // Thread blocks stand at the ends of stacks, which are pages and megabytes apart.
+    (pointer >> 12) ^ (pointer >> 20)
+}
+
 /// Pushes objects on a stack of `cpu`'s slab; returns how many went in: none on another CPU.
 pub(crate) fn push(cpu: CpuId, stack: usize, objects: &[usize]) -> usize {
     debug_assert!(HOT.cold_rseq_offset.load(Ordering::Relaxed) != 0);
