@@ -129,6 +129,13 @@ fn a_full_slice_takes_what_is_parked() {
 }
 
 #[test]
+fn a_growing_block_moves() {
+    for refusal in ["", "refused", "old"] {
+        passes("a_growing_block_moves.c", &[refusal], EVERY_SETTING);
+    }
+}
+
+#[test]
 fn running_out_gives_enomem() {
     let program = compile("running_out_gives_enomem.c", &[]);
     for &setting in EVERY_SETTING {

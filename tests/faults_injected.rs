@@ -99,9 +99,11 @@ fn body(call: &str, after: u32) -> i32 {
     // Once is enough: what was not refused by then is not refused any more.
     let disarm =
         || assert!(homenode::fail_call(call, u32::MAX - 1), "there is a call named {call}");
-    // Two calls come by chance of scheduling alone: the chance is given often.
+    // Some calls come by chance alone: the chance is given often.
     match call {
         "futex" => (0..5).take_while(|_| refusals(call) == 0).for_each(|_| crowd()),
+        // Most blocks grow in place.
+        "mremap" => (0..4).for_each(|_| outgrow()),
         "getdents" => (0..20).take_while(|_| refusals(call) == 0).for_each(|_| scatter()),
         "mbind" => overflow(),
         "write" => tell(),
@@ -115,6 +117,26 @@ fn body(call: &str, after: u32) -> i32 {
             eprintln!("{call} fails after {after}: {fault}");
             1
         }
+    }
+}
+
+/// A block grows that has a neighbour, so that its pages move, or are copied.
+#[expect(unsafe_code, reason = "blocks are raw memory")]
+fn outgrow() {
+    const BYTES: usize = 3 << 20;
+    let [block, neighbour] = [(), ()].map(|()| homenode::alloc(BYTES));
+    // SAFETY: the block was just handed out, and is that long.
+    unsafe { block.write_bytes(7, BYTES) };
+    // SAFETY: as above.
+    let usable = unsafe { homenode::usable_size(block) }.expect("it is ours");
+    // SAFETY: the block is live, and `usable` long.
+    let block = unsafe { homenode::realloc(block, usable, 4 * BYTES, 16) };
+    // SAFETY: what was written was kept.
+    let kept = unsafe { std::slice::from_raw_parts(block, BYTES) };
+    assert!(kept.iter().all(|&byte| byte == 7));
+    for block in [block, neighbour] {
+        // SAFETY: both are live, and not used any more.
+        unsafe { homenode::free(block) };
     }
 }
 
@@ -171,7 +193,7 @@ fn tell() {
     let text = fs::read_to_string(&path).expect("text");
     fs::remove_file(&path).expect("our file can be removed");
     assert_eq!(told, refusals("write") == before);
-    assert_eq!(told, text.contains("map splits"), "{text}");
+    assert_eq!(told, text.contains("map seams"), "{text}");
 }
 
 /// vfork(2), as libhomenode.so has it.
@@ -258,6 +280,7 @@ macro_rules! each_call_may_fail {
 
 each_call_may_fail! {
     any_mmap_may_fail: "mmap", 20, &[DEFAULT, FAKE_NODES, NO_RSEQ];
+    any_mremap_may_fail: "mremap", 8, &[DEFAULT, FAKE_NODES];
     any_munmap_may_fail: "munmap", 20, &[DEFAULT, FAKE_NODES];
     any_mprotect_may_fail: "mprotect", 60, &[DEFAULT, FAKE_NODES, NO_RSEQ];
     any_madvise_may_fail: "madvise", 30, &[DEFAULT, FAKE_NODES];

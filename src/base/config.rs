@@ -36,6 +36,16 @@ pub(crate) const FREE_RESIDENT_HARD: u32 = 128;
 /// takes 100 us and more.
 pub(crate) const RANGES_SEARCHED: u32 = 256;
 
+/// Seams that moved pages may leave: this fraction of the maps that a process may have.
+pub(crate) const MAPS_FRACTION: u32 = 4;
+/// Fresh compounds that are left after a block that has grown, for it to grow into: this many times its
+/// own, so that it moves once while it becomes eight times as long;
+pub(crate) const GROWTH_ROOM: u32 = 7;
+/// but no more than this, 128 MiB, or its own length where that is more.
+pub(crate) const GROWTH_ROOM_MAX: u32 = 64;
+/// Room for growth takes at most this fraction of what a slice has never handed out.
+pub(crate) const GROWTH_ROOM_FRACTION: u32 = 8;
+
 /// CPUs that park a huge block each; those of larger numbers share the slots of others, or on machines
 /// of several nodes have none.
 pub(crate) const PARKING_SLOTS: usize = 256;

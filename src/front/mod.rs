@@ -24,7 +24,8 @@ use busy::Busy;
 use crate::base::classes::{CLASS_BYTES_MAX, Class};
 use crate::base::ids::NodeIndex;
 use crate::base::sync::Ordering;
-use crate::pageheap::{emergency, large};
+use crate::pageheap::emergency;
+use crate::pageheap::large::{self, Want};
 use crate::region::{self, Place, State};
 use crate::slab::{self, Homecoming};
 use crate::sys::fatal::{Fault, die, misuse, not_a_start};
@@ -39,7 +40,7 @@ const REQUEST_MAX: usize = isize::MAX.cast_unsigned();
 pub extern "C" fn slow_alloc(size: usize) -> *mut u8 {
     match Class::of_size(size) {
         Some(class) => alloc_class(class),
-        None => alloc_large(size, 16).0,
+        None => alloc_large(size, 16, Want::Block).0,
     }
 }
 
@@ -91,9 +92,23 @@ pub fn die_of_panic(info: &core::panic::PanicInfo<'_>) -> ! {
 #[cold]
 pub unsafe fn free_if_ours(object: *mut u8) -> bool {
     let address = object.expose_provenance();
+    match region::locate(address) {
+        // Both are jumps: no frame stays below them.
+        Some(place) if large::starts_at(&place) => free_large(address),
+        Some(_) => free_slowly(address),
+        None => false,
+    }
+}
+
+/// Parks a large block, without a lock; what cannot be parked goes the slow way.
+#[cold]
+fn free_large(address: usize) -> bool {
+    region::locate(address).and_then(large::park).is_none_or(free_slowly)
+}
+
+#[cold]
+fn free_slowly(address: usize) -> bool {
     let Some(place) = region::locate(address) else { return false };
-    let Some(place) = large::park(place) else { return true };
-    let address = place.slice.base() + place.offset;
     match Busy::enter() {
         Some(_busy) => {
             process::notice_fork();
@@ -147,11 +162,13 @@ fn prepare_and<T>(take: impl Fn() -> Option<T>) -> Option<T> {
 
 /// Hands out a block of whole compounds, or an over-aligned one; and whether it is all zeros.
 #[cold]
-fn alloc_large(size: usize, align: usize) -> (*mut u8, bool) {
+fn alloc_large(size: usize, align: usize, want: Want) -> (*mut u8, bool) {
     if size > REQUEST_MAX {
         return (core::ptr::null_mut(), false);
     }
-    if let Some(block) = large::retake(size, align) {
+    if want == Want::Block
+        && let Some(block) = large::retake(size, align)
+    {
         return (pointer(Some(block)), false);
     }
     let Some(_busy) = Busy::enter() else { return (alloc_in_handler(size, align), false) };
@@ -162,8 +179,8 @@ fn alloc_large(size: usize, align: usize) -> (*mut u8, bool) {
     }
     let block = prepare_and(|| {
         let near = topo::here().get();
-        (0..nodes)
-            .find_map(|step| large::take(NodeIndex::new((near + step) % nodes), size, align).ok())
+        let mut homes = (0..nodes).map(|step| NodeIndex::new((near + step) % nodes));
+        homes.find_map(|home| large::take(home, size, align, want).ok())
     });
     (pointer(block.map(|block| block.address)), block.is_some_and(|block| block.zeroed))
 }
@@ -215,7 +232,7 @@ pub fn alloc_aligned(size: usize, align: usize) -> *mut u8 {
     debug_assert!(align.is_power_of_two());
     match Class::of_layout(size, align) {
         Some(class) => hit::alloc_class(class.index()),
-        None => alloc_large(size, align).0,
+        None => alloc_large(size, align, Want::Block).0,
     }
 }
 
@@ -225,7 +242,7 @@ pub fn alloc_zeroed(size: usize, align: usize) -> *mut u8 {
     let (block, zeroed) = match Class::of_layout(size, align) {
         Some(_) => (alloc_aligned(size, align), false),
         None => {
-            let (block, zeroed) = alloc_large(size, align);
+            let (block, zeroed) = alloc_large(size, align, Want::Block);
             (block, zeroed || (!block.is_null() && large::empty(block.expose_provenance())))
         }
     };
@@ -279,6 +296,10 @@ pub unsafe fn realloc(object: *mut u8, usable: usize, size: usize, align: usize)
     if resize(object.expose_provenance(), usable, size) {
         return object;
     }
+    if size > usable && Class::of_layout(size, align).is_none() {
+        // SAFETY: the caller's promise.
+        return unsafe { outgrow(object, usable, size, align) };
+    }
     let mut block = alloc_aligned(with_slack(usable, size), align);
     if block.is_null() {
         block = alloc_aligned(size, align);
@@ -287,10 +308,8 @@ pub unsafe fn realloc(object: *mut u8, usable: usize, size: usize, align: usize)
         // A shrink that finds no smaller block is served by the one it has.
         return if size <= usable { object } else { block };
     }
-    // SAFETY: both blocks are live and apart, and at least that long.
-    unsafe { mem::copy(object.expose_provenance(), block.expose_provenance(), usable.min(size)) };
-    // SAFETY: the caller gives the old block up.
-    unsafe { hit::free(object) };
+    // SAFETY: both blocks are live and apart, and at least that long; the caller gives the old one up.
+    unsafe { replace(object, block, usable.min(size)) };
     block
 }
 
@@ -315,6 +334,29 @@ const fn stays(usable: usize, size: usize) -> bool {
     size <= usable && (size > usable / 2 || usable <= 64)
 }
 
+/// Gives the block at `object` a new place, as whole compounds with room to grow; as [`realloc`].
+#[cold]
+unsafe fn outgrow(object: *mut u8, usable: usize, size: usize, align: usize) -> *mut u8 {
+    let block = alloc_large(size, align, Want::Growth).0;
+    if !block.is_null() && !relocate(object.expose_provenance(), block.expose_provenance()) {
+        // SAFETY: both blocks are live and apart, and `usable` long; the caller gives the old one up.
+        unsafe { replace(object, block, usable) };
+    }
+    block
+}
+
+/// Copies `bytes` from an old block to a new one, and frees the old one.
+///
+/// # Safety
+/// Both are live, apart and that long, and nobody uses the old one any more.
+unsafe fn replace(old: *mut u8, new: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { mem::copy(old.expose_provenance(), new.expose_provenance(), bytes) };
+    // SAFETY: as above.
+    unsafe { hit::free(old) };
+}
+
+#[cold]
 fn resize(address: usize, usable: usize, size: usize) -> bool {
     if stays(usable, size) {
         return true;
@@ -328,6 +370,17 @@ fn resize(address: usize, usable: usize, size: usize) -> bool {
         return false;
     }
     Busy::enter().is_some_and(|_busy| prepare() && large::resize(&place, size))
+}
+
+/// Brings a large block's contents to a new, longer one, and frees the old one; false when they must be
+/// copied.
+#[cold]
+fn relocate(from: usize, to: usize) -> bool {
+    let (Some(from), Some(to)) = (region::locate(from), region::locate(to)) else { return false };
+    if !large::starts_at(&from) {
+        return false;
+    }
+    Busy::enter().is_some_and(|_busy| prepare() && large::relocate(&from, &to))
 }
 
 /// Gives what waits between CPUs back to the spans, and the spans of all nodes without an object out

@@ -121,6 +121,7 @@ fn write_text(out: &mut impl Write) -> fmt::Result {
         line(format_args!("  {name:<21} {value}"))?;
     }
     line(format_args!("  map splits            {}", fault::splits()))?;
+    line(format_args!("  map seams             {}", region::seams()))?;
     for (name, count) in fault::refusals().filter(|(_, count)| *count > 0) {
         line(format_args!("  refused {name:<13} {count}"))?;
     }
@@ -134,7 +135,8 @@ fn write_json(out: &mut impl Write) -> fmt::Result {
     for (name, value) in Census::take().fields() {
         write!(out, ",\"{name}\":{value}")?;
     }
-    write!(out, ",\"map_splits\":{},\"refused\":{{", fault::splits())?;
+    write!(out, ",\"map_splits\":{},\"map_seams\":{}", fault::splits(), region::seams())?;
+    write!(out, ",\"refused\":{{")?;
     for (index, (name, count)) in fault::refusals().enumerate() {
         write!(out, "{}\"{name}\":{count}", if index > 0 { "," } else { "" })?;
     }

@@ -19,8 +19,22 @@ pub(crate) struct Large {
     pub(crate) zeroed: bool,
 }
 
+/// What a block is wanted for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Want {
+    /// A block of its length.
+    Block,
+    /// The new place of a block that grows, and may grow again.
+    Growth,
+}
+
 /// Hands out `bytes`, rounded up to base pages, at a multiple of `align` (a power of two).
-pub(crate) fn take(node: NodeIndex, bytes: usize, align: usize) -> Result<Large, Exhausted> {
+pub(crate) fn take(
+    node: NodeIndex,
+    bytes: usize,
+    align: usize,
+    want: Want,
+) -> Result<Large, Exhausted> {
     let slice = region::slice(node);
     slice.open(node)?;
     let bytes = page_rounded(bytes)?;
@@ -31,7 +45,10 @@ pub(crate) fn take(node: NodeIndex, bytes: usize, align: usize) -> Result<Large,
         // Fresh memory would be used, while some that is resident is parked.
         empty_slots();
     }
-    let taken = slice.take(count, align.max(1))?;
+    let taken = match want {
+        Want::Block => slice.take(count, align.max(1))?,
+        Want::Growth => slice.take_growing(count, align.max(1))?,
+    };
     begin(slice, taken.first, count, bytes);
     Ok(Large { address: slice.base() + taken.first.offset(), zeroed: taken.zeroed })
 }
@@ -95,16 +112,13 @@ pub(crate) fn give(place: &Place) {
 }
 
 /// Parks the block that starts at `place` on this CPU, without a lock.  What is to be taken back by
-/// [`give`] now: the block that was parked there before, or `place` if it cannot be parked.
-pub(crate) fn park(place: Place) -> Option<Place> {
-    if !starts_at(&place) {
-        return Some(place);
-    }
+/// [`give`] now, by its address: what was parked there before, or the block itself if it cannot be parked.
+pub(crate) fn park(place: Place) -> Option<usize> {
+    let address = place.slice.base() + place.offset;
     let count = compounds_of(usable(&place)).unwrap_or(u32::MAX);
     if count > slot::COUNT_MAX {
-        return Some(place);
+        return Some(address);
     }
-    let address = place.slice.base() + place.offset;
     let head = place.slice.head(place.compound());
     if !head.try_transit(State::LargeFirst, State::Parked) {
         // Another thread freed it between the look at the state and here.
@@ -116,7 +130,7 @@ pub(crate) fn park(place: Place) -> Option<Place> {
     };
     let place = region::locate(left.address)?;
     place.slice.head(place.compound()).transit(State::Parked, State::LargeFirst);
-    Some(place)
+    Some(left.address)
 }
 
 /// Hands out the block that is parked on this CPU, if it has the length that `bytes` need and the
@@ -131,6 +145,7 @@ pub(crate) fn retake(bytes: usize, align: usize) -> Option<usize> {
     Some(address)
 }
 
+#[cold]
 fn retire(parked: Parked) {
     if let Some(place) = region::locate(parked.address) {
         place.slice.head(place.compound()).lower(1);
@@ -139,6 +154,7 @@ fn retire(parked: Parked) {
 }
 
 /// Gives back what is parked on any CPU.
+#[cold]
 pub(crate) fn empty_slots() {
     park::empty().for_each(retire);
 }
@@ -150,6 +166,7 @@ pub(crate) fn tick() {
     }
 }
 
+#[cold]
 fn age() {
     park::tick_all().for_each(retire);
 }
@@ -158,6 +175,23 @@ fn age() {
 pub(crate) fn parked(slice: &Slice) -> u32 {
     let homes = park::all().filter_map(|block| Some((region::locate(block.address)?, block.count)));
     homes.filter(|(place, _)| core::ptr::eq(place.slice, slice)).map(|(_, count)| count).sum()
+}
+
+/// Brings what the block at `from` holds to the longer one at `to`, and takes the first one back; by
+/// moving pages where that can be.  False, and nothing is done: these are not two large blocks of one node.
+pub(crate) fn relocate(from: &Place, to: &Place) -> bool {
+    if !core::ptr::eq(from.slice, to.slice) || !starts_at(from) || !starts_at(to) {
+        return false;
+    }
+    let bytes = usable(from);
+    if !from.slice.bring(from.compound(), to.compound(), bytes) {
+        give(from);
+        return true;
+    }
+    let head = from.slice.head(from.compound());
+    head.lower(1);
+    from.slice.put_empty(from.compound(), compounds_of(bytes).unwrap_or(0));
+    true
 }
 
 /// Changes the length of the block that starts at `place` without moving it, if that is possible.

@@ -3,9 +3,12 @@
 //! ```text
 //! byte 0   free    64  bit c: compound c is free
 //! byte 8   dirty   64  bit c: free compound c may hold old bytes
+//! byte 16  kept    64  bit c: free compound c is kept for the block before it to grow into
+//! byte 24  seams   64  see [`super::moves`]: not under the lock
 //! ```
 //! A search goes through the maps of all compounds below the frontier, 64 of them a step, and takes the
-//! shortest range that fits, the lowest of equals.
+//! shortest range that fits, the lowest of equals.  What is kept for a block to grow into serves others only
+//! when there is nothing else.
 #![allow(unsafe_code, reason = "the maps stand at a fixed offset of the slice")]
 
 use super::geometry;
@@ -27,21 +30,37 @@ pub(super) struct Map {
     pub(super) free: AtomicU64,
     /// Bit c: free compound c may hold old bytes.
     pub(super) dirty: AtomicU64,
-    rest: [AtomicU64; 2],
+    /// Bit c: free compound c is kept for the block before it.
+    pub(super) kept: AtomicU64,
+    /// Bit c: pages that were moved may end behind compound c.
+    pub(super) seams: AtomicU64,
 }
 
-/// How long a search looks.
+/// Which free compounds a search may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Search {
-    /// At some ranges: past them there is the frontier.
+    /// Those that are not kept for a block, and of them what it finds soon: past them there is the
+    /// frontier.
     Bounded,
-    /// At all of them: the frontier has come to the slice's end.
+    /// All: the frontier has come to the slice's end.
     Whole,
 }
 
 impl Map {
     fn free(&self) -> u64 {
         self.free.load(Ordering::Relaxed)
+    }
+
+    fn free_for(&self, search: Search) -> u64 {
+        match search {
+            Search::Bounded => self.free() & !self.kept.load(Ordering::Relaxed),
+            Search::Whole => self.free(),
+        }
+    }
+
+    /// Where seams may be.
+    pub(super) fn seams(&self) -> u64 {
+        self.seams.load(Ordering::Relaxed)
     }
 
     /// Free and dirty.
@@ -134,7 +153,7 @@ impl Slice {
     }
 
     /// The first number from `from` on whose bit `of` says is set; `end` if none is below that.
-    fn next_set(&self, from: u32, end: u32, of: impl Fn(&Map) -> u64) -> u32 {
+    pub(super) fn next_set(&self, from: u32, end: u32, of: impl Fn(&Map) -> u64) -> u32 {
         let mut number = from;
         while number < end {
             let word = of(self.map(number)) >> (number % 64);
@@ -166,11 +185,11 @@ impl Slice {
             if best.is_some_and(|(length, _)| length == count) {
                 break;
             }
-            let start = self.next_set(stop, end, Map::free);
+            let start = self.next_set(stop, end, |map| map.free_for(search));
             if start >= end {
                 break;
             }
-            stop = self.next_set(start, end, |map| !map.free());
+            stop = self.next_set(start, end, |map| !map.free_for(search));
             let length = stop - start;
             let first = self.aligned(start, align);
             let fits = first.checked_add(count).is_some_and(|end| end <= stop);
@@ -199,6 +218,7 @@ impl Slice {
             dirty += (map.dirty.load(Ordering::Relaxed) & mask).count_ones();
             clear(&map.free, mask);
             clear(&map.dirty, mask);
+            clear(&map.kept, mask);
         });
         self.free.fetch_sub(count, Ordering::Relaxed);
         self.resident.fetch_sub(dirty, Ordering::Relaxed);
@@ -206,6 +226,17 @@ impl Slice {
             self.lowest_free.store(first + count, Ordering::Relaxed);
         }
         dirty == 0
+    }
+
+    /// Keeps free compounds for the block before them.
+    pub(super) fn keep(&self, first: u32, count: u32) {
+        self.for_each_map(first, count, |map, mask| set(&map.kept, mask));
+    }
+
+    /// Keeps the free compounds from `first` on no more.
+    pub(super) fn keep_no_more(&self, first: u32) {
+        let end = self.next_set(first, self.frontier(), |map| !map.kept.load(Ordering::Relaxed));
+        self.for_each_map(first, end.max(first) - first, |map, mask| clear(&map.kept, mask));
     }
 
     /// Puts compounds into the maps.

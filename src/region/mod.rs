@@ -4,6 +4,8 @@ mod compound;
 mod free;
 mod frontier;
 mod geometry;
+mod grow;
+mod moves;
 mod slice;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -12,6 +14,7 @@ use core::cell::UnsafeCell;
 
 pub(crate) use compound::{Head, Left, State};
 pub(crate) use geometry::Geometry;
+pub(crate) use moves::seams;
 pub(crate) use slice::{Exhausted, Slice};
 
 use crate::base::config::{
@@ -68,6 +71,8 @@ impl Place {
 
 /// Reserves a slice for each node, the largest that the system grants up to `slice_bytes_max`.
 /// False: not even the smallest.
+// Apart, so that the other parts of the start do not run above its frame.
+#[inline(never)]
 pub(crate) fn start(slice_bytes_max: usize) -> bool {
     if BASE.load(Ordering::Relaxed) != 0 {
         return true;

@@ -31,7 +31,7 @@ const OPEN_BYTES: usize = NODE_RECORD_BYTES + SLAB_BYTES_PACKED;
 pub(crate) struct Slice {
     base: AtomicUsize,
     lock: Lock,
-    frontier: Frontier,
+    pub(super) frontier: Frontier,
     /// No free compound has a lower number.
     pub(super) lowest_free: AtomicU32,
     /// Free compounds that still have their pages.
@@ -178,6 +178,7 @@ impl Slice {
             let bit = 1 << (number % 64);
             if self.head(CompoundId(number)).state() != State::Unused {
                 map.free.fetch_and(!bit, Ordering::Relaxed);
+                map.kept.fetch_and(!bit, Ordering::Relaxed);
             } else if map.free.load(Ordering::Relaxed) & bit != 0 {
                 free += 1;
                 lowest = lowest.min(number);
@@ -199,38 +200,41 @@ impl Slice {
     /// Hands out `count` adjacent compounds, the first one's address a multiple of `align` compounds, a
     /// power of two: the shortest free range that fits serves, or else the frontier.
     pub(crate) fn take(&self, count: u32, align: u32) -> Result<Taken, Exhausted> {
-        let taken = self.take_held(count, align);
+        self.take_roomy(count, align, 0)
+    }
+
+    /// As [`Slice::take`]; `room` free compounds behind are kept for the block.
+    pub(super) fn take_roomy(&self, count: u32, align: u32, room: u32) -> Result<Taken, Exhausted> {
+        let taken = self.take_held(count, align, room);
         self.give_back_one();
         taken
     }
 
-    fn take_held(&self, count: u32, align: u32) -> Result<Taken, Exhausted> {
+    // As `put_held`.
+    #[inline(never)]
+    fn take_held(&self, count: u32, align: u32, room: u32) -> Result<Taken, Exhausted> {
+        let all = count.checked_add(room).ok_or(Exhausted)?;
         let _held = self.enter();
-        let take =
-            |first| Taken { zeroed: self.mark_taken(first, count), first: CompoundId(first) };
-        if let Some(first) = self.find_free(count, align, Search::Bounded) {
-            return Ok(take(first));
-        }
-        match self.take_beyond(count, align) {
-            Ok(first) => Ok(Taken { first, zeroed: true }),
-            Err(Exhausted) => {
-                self.find_free(count, align, Search::Whole).map(take).ok_or(Exhausted)
-            }
-        }
+        let first = self
+            .find_free(all, align, Search::Bounded)
+            .or_else(|| self.free_beyond(all, align))
+            .or_else(|| self.find_free(all, align, Search::Whole))
+            .ok_or(Exhausted)?;
+        let zeroed = self.mark_taken(first, count);
+        self.keep(first + count, room);
+        Ok(Taken { first: CompoundId(first), zeroed })
     }
 
-    /// Hands out `count` compounds from the frontier on.
-    fn take_beyond(&self, count: u32, align: u32) -> Result<CompoundId, Exhausted> {
+    /// Moves the frontier past `count` free compounds; the first one's number.
+    fn free_beyond(&self, count: u32, align: u32) -> Option<u32> {
         // Committed before it is handed out: a refusal then leaves nothing to undo.
-        self.commit(self.aligned(self.frontier(), align).checked_add(count).ok_or(Exhausted)?)?;
-        let (skipped, first) = self.advance(count, align)?;
+        self.commit(self.aligned(self.frontier(), align).checked_add(count)?).ok()?;
+        let (skipped, first) = self.advance(count, align).ok()?;
         // A handler may have moved the frontier meanwhile.  If the system refuses now, the numbers
         // are lost, and no memory.
-        self.commit(first + count)?;
-        if skipped < first {
-            self.mark_free(skipped, first - skipped, false);
-        }
-        Ok(CompoundId(first))
+        self.commit(first + count).ok()?;
+        self.mark_free(skipped, first + count - skipped, false);
+        Some(first)
     }
 
     /// Hands out `count` fresh compounds without the lock: for signal handlers.
@@ -238,26 +242,6 @@ impl Slice {
         let (_, first) = self.advance(count, 1)?;
         self.commit(first + count)?;
         Ok(CompoundId(first))
-    }
-
-    /// Hands out the `count` compounds after a block that ends at `at`, if they are free or fresh.
-    pub(crate) fn take_at(&self, at: CompoundId, count: u32) -> bool {
-        let _held = self.enter();
-        let Some(end) = at.0.checked_add(count) else { return false };
-        let free = self.free_after(at.0).min(count);
-        let rest = at.0 + free;
-        if free < count {
-            let extends = rest == self.frontier()
-                && self.commit(end).is_ok()
-                && self.frontier.extend(rest, end);
-            if !extends {
-                return false;
-            }
-        }
-        if free > 0 {
-            self.mark_taken(at.0, free);
-        }
-        true
     }
 
     fn advance(&self, count: u32, align: u32) -> Result<(u32, u32), Exhausted> {
@@ -276,28 +260,46 @@ impl Slice {
 
     /// Takes `count` compounds back.  Their pages stay while not too many do.
     pub(crate) fn put(&self, first: CompoundId, count: u32) {
+        self.put_held(first, count);
+        self.give_back_one();
+    }
+
+    // Apart, so that what follows it does not run above its frame.
+    #[inline(never)]
+    fn put_held(&self, first: CompoundId, count: u32) {
         let kept = self.bearable(count);
         let rest = CompoundId(first.0 + kept);
         let bytes = (count - kept) as usize * COMPOUND_BYTES;
         // The range is still the caller's: no lock is held over the call.
         let refused = bytes > 0 && mem::decommit(self.base() + rest.offset(), bytes).is_err();
-        for number in first.0..first.0 + count {
-            let head = self.head(CompoundId(number));
-            head.transit(head.state(), State::Unused);
-        }
-        let held = self.enter();
+        self.retire(first, count);
+        let _held = self.enter();
         if kept > 0 {
             self.mark_free(first.0, kept, true);
         }
         if kept < count {
             self.mark_free(rest.0, count - kept, refused);
         }
-        drop(held);
-        self.give_back_one();
+        self.keep_no_more(first.0 + count);
+    }
+
+    /// Takes `count` compounds without pages back.
+    pub(crate) fn put_empty(&self, first: CompoundId, count: u32) {
+        self.retire(first, count);
+        let _held = self.enter();
+        self.mark_free(first.0, count, false);
+        self.keep_no_more(first.0 + count);
+    }
+
+    fn retire(&self, first: CompoundId, count: u32) {
+        for number in first.0..first.0 + count {
+            let head = self.head(CompoundId(number));
+            head.transit(head.state(), State::Unused);
+        }
     }
 
     /// Makes all compounds below `end`, and their metadata, writable.  Idempotent, so it needs no lock.
-    fn commit(&self, end: u32) -> Result<(), Exhausted> {
+    pub(super) fn commit(&self, end: u32) -> Result<(), Exhausted> {
         let done = self.frontier.committed();
         if end <= done {
             return Ok(());

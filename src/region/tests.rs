@@ -8,9 +8,9 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::vec::Vec;
 
-use super::{Exhausted, Slice, geometry, slice, start};
+use super::{Exhausted, Slice, geometry, seams, slice, start};
 use crate::base::config::{
-    COMPOUND_BYTES, FREE_RESIDENT_FRACTION, FREE_RESIDENT_HARD, FREE_RESIDENT_MIN,
+    COMPOUND_BYTES, FREE_RESIDENT_FRACTION, FREE_RESIDENT_HARD, FREE_RESIDENT_MIN, GROWTH_ROOM,
 };
 use crate::base::ids::{CompoundId, KernelNode, NodeIndex};
 use crate::base::sync::{AtomicU64, Ordering};
@@ -400,4 +400,75 @@ fn a_huge_block_goes_at_once_but_for_what_is_bearable() {
     assert!(words(slice, last).all(|word| word.load(Ordering::Relaxed) == 0));
     slice.put(block, 200);
     slice.purge();
+}
+
+#[test]
+fn a_growing_block_has_room_that_others_take_last() {
+    static SLICE: Slice = Slice::new();
+    let _alone = alone();
+    let slice = spare(&SLICE);
+    let growing = slice.take_growing(2, 1).expect("memory").first;
+    let other = slice.take(1, 1).expect("memory").first;
+    let room = 2 * GROWTH_ROOM;
+    assert_eq!(other.0, growing.0 + 2 + room);
+    assert!(slice.take_at(CompoundId(growing.0 + 2), 3));
+    // Others get the rest of the slice first, and then the room.
+    let mut last = other;
+    while let Ok(taken) = slice.take(1, 1) {
+        let is_room = (growing.0 + 5..other.0).contains(&taken.first.0);
+        assert!(!is_room || last.0 + 1 == geometry().end || last.0 + 1 == taken.first.0);
+        last = taken.first;
+    }
+    assert_eq!(last.0 + 1, other.0);
+}
+
+#[test]
+fn the_room_of_a_block_that_is_gone_is_free() {
+    static SLICE: Slice = Slice::new();
+    let _alone = alone();
+    let slice = spare(&SLICE);
+    let growing = slice.take_growing(2, 1).expect("memory").first;
+    slice.put(growing, 2);
+    assert_eq!(slice.take(2 + 2 * GROWTH_ROOM, 1).map(|taken| taken.first), Ok(growing));
+}
+
+/// What the words of a block say, and that they are as long as they were marked.
+fn mark(slice: &Slice, first: CompoundId, count: u32, tag: u64) {
+    for number in 0..count {
+        let tag = tag + u64::from(number);
+        words(slice, first.0 + number).for_each(|word| word.store(tag, Ordering::Relaxed));
+    }
+}
+
+fn is_marked(slice: &Slice, first: CompoundId, count: u32, tag: u64) -> bool {
+    (0..count).all(|number| {
+        let tag = tag + u64::from(number);
+        words(slice, first.0 + number).all(|word| word.load(Ordering::Relaxed) == tag)
+    })
+}
+
+#[test]
+fn pages_move_over_seams_or_are_copied() {
+    static SLICE: Slice = Slice::new();
+    let _alone = alone();
+    let slice = spare(&SLICE);
+    let [one, two, three] = [4, 8, 8].map(|count| slice.take(count, 1).expect("memory").first);
+    let before = seams();
+    mark(slice, one, 4, 100);
+    assert!(slice.bring(one, two, 4 * COMPOUND_BYTES));
+    assert!(is_marked(slice, two, 4, 100));
+    assert!(is_marked(slice, one, 1, 0), "where pages came from, zeros are");
+    // `two` is longer than what came to it: it has a seam within.
+    mark(slice, two, 8, 200);
+    assert!(slice.bring(two, three, 8 * COMPOUND_BYTES - 4096));
+    assert!(is_marked(slice, three, 8, 200));
+    assert_eq!(
+        seams() - before,
+        5,
+        "before and after each of three pieces, and one between two of them"
+    );
+    mark(slice, three, 8, 300);
+    assert!(fault::fail_after("mremap", 1));
+    assert!(!slice.bring(three, two, 8 * COMPOUND_BYTES));
+    assert!(is_marked(slice, two, 8, 300));
 }

@@ -28,6 +28,7 @@ pub(crate) enum Call {
     Getdents,
     Affinity,
     Rlimit,
+    Mremap,
     /// Or the fork that takes its place.
     Vfork,
 }
@@ -52,9 +53,10 @@ pub(crate) const CALL_NAMES: [&str; CALLS] = [
     "getdents",
     "affinity",
     "rlimit",
+    "mremap",
     "vfork",
 ];
-const CALLS: usize = 19;
+const CALLS: usize = 20;
 
 /// Calls refused by the kernel (or by a test), by kind.
 static REFUSED: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];

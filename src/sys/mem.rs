@@ -7,6 +7,8 @@
 use super::arch::{HOT, syscall};
 use super::errno::Errno;
 use super::fault::{Call, admit, note_split, refused};
+use super::file;
+use crate::base::sync::{AtomicU32, Ordering};
 
 /// One system call, admitted, counted when refused.
 ///
@@ -101,6 +103,41 @@ pub(crate) fn decommit(address: usize, bytes: usize) -> Result<(), Errno> {
 /// madvise(2), `MADV_POPULATE_WRITE`, 5.14; without it the faults come one by one.
 pub(crate) fn populate(address: usize, bytes: usize) {
     let _ = advise(address, bytes, libc::MADV_POPULATE_WRITE);
+}
+
+/// Moves pages to another place, where what was is dropped; the old place reads zeros.  Kernel:
+/// mremap(2), `MREMAP_DONTUNMAP`, 5.7.
+pub(crate) fn move_pages(from: usize, to: usize, bytes: usize) -> Result<(), Errno> {
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
+    note_split();
+    // SAFETY: both ranges are the crate's own, and in the hands of the caller, who gives up what is in
+    // the second one.
+    let moved = unsafe {
+        call(Call::Mremap, libc::SYS_mremap, [from, bytes, bytes, protection(flags), to, 0])
+    };
+    if moved == Err(Errno(libc::EINVAL)) {
+        // An older kernel: not asked again.
+        MAPS_MAX.store(1, Ordering::Relaxed);
+    }
+    moved.map(|_| ())
+}
+
+/// Maps that a process may have; 0 before it was asked for, and 1 where moves are not to be had.
+static MAPS_MAX: AtomicU32 = AtomicU32::new(0);
+
+/// Maps that a process may have, as far as moves are concerned.  Kernel: proc(5),
+/// `max_map_count`.
+pub(crate) fn maps_max() -> u32 {
+    const DEFAULT: u32 = 65530;
+    let known = MAPS_MAX.load(Ordering::Relaxed);
+    if known != 0 {
+        return known;
+    }
+    let mut text = [0; 32];
+    let read = file::read(b"/proc/sys/vm/max_map_count\0", &mut text).ok();
+    let max = read.and_then(|text| core::str::from_utf8(text.trim_ascii_end()).ok()?.parse().ok());
+    MAPS_MAX.store(max.unwrap_or(DEFAULT), Ordering::Relaxed);
+    max.unwrap_or(DEFAULT)
 }
 
 /// Leaves a range out of core dumps.
