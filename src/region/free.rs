@@ -84,7 +84,7 @@ impl Slice {
     pub(super) fn map(&self, number: u32) -> &'static Map {
         let address = self.base() + geometry().maps + number as usize / 64 * MAP_BYTES;
         // SAFETY: each compound below the slice's end has its map there, readable from the start; it
-        // is written below the committed frontier alone.
+        // is written in open slices alone.
         unsafe { mem::record(address) }
     }
 

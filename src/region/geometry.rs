@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! base                                                                            base + bytes
-//! | class bytes | heap class bytes | maps        | heads           | span records | room | compounds ...   |
-//! | 1 a run     | 1 a run          | see Map     | 64 B a compound | 576 B a run  |      | 2 MiB each      |
+//! | class bytes | heap class bytes | heads           | span records | maps    | room | compounds ...     |
+//! | 1 a run     | 1 a run          | 64 B a compound | 576 B a run  | see Map |      | 2 MiB each        |
 //! ```
 //! All parts are readable from the start (a wild pointer never faults) and writable from the first
-//! compound's entry up to the frontier's; heap class bytes only once there are Heaps.
+//! compound's entry up to the frontier's; the maps from the slice's opening on, and the room as it is
+//! used; heap class bytes only once there are Heaps.
 
 use crate::base::config::{
     COMPOUND_BYTES, ROOM_BYTES_MIN, ROOM_FRACTION, RUN_BYTES, RUNS_PER_COMPOUND, SPAN_RECORD_BYTES,
@@ -49,10 +50,10 @@ impl Geometry {
         let runs = bytes / RUN_BYTES;
         let compounds = bytes / COMPOUND_BYTES;
         let heap_classes = runs.next_multiple_of(page);
-        let maps = heap_classes + runs.next_multiple_of(page);
-        let heads = maps + (compounds.div_ceil(64) * MAP_BYTES).next_multiple_of(page);
+        let heads = heap_classes + runs.next_multiple_of(page);
         let spans = heads + (compounds * HEAD_BYTES).next_multiple_of(page);
-        let room = spans + (runs * SPAN_RECORD_BYTES).next_multiple_of(page);
+        let maps = spans + (runs * SPAN_RECORD_BYTES).next_multiple_of(page);
+        let room = maps + (compounds.div_ceil(64) * MAP_BYTES).next_multiple_of(page);
         let wanted = bytes / ROOM_FRACTION;
         let room_bytes = if wanted < ROOM_BYTES_MIN { ROOM_BYTES_MIN } else { wanted };
         let room_end = (room + room_bytes).next_multiple_of(COMPOUND_BYTES);
@@ -93,10 +94,10 @@ mod tests {
                 let geometry = Geometry::of(1 << shift, page);
                 let compounds = geometry.end as usize;
                 assert!(geometry.heap_classes >= geometry.runs());
-                assert!(geometry.maps >= geometry.heap_classes + geometry.runs());
-                assert!(geometry.heads >= geometry.maps + compounds.div_ceil(64) * MAP_BYTES);
+                assert!(geometry.heads >= geometry.heap_classes + geometry.runs());
                 assert!(geometry.spans >= geometry.heads + compounds * HEAD_BYTES);
-                assert!(geometry.room >= geometry.spans + geometry.runs() * 576);
+                assert!(geometry.maps >= geometry.spans + geometry.runs() * 576);
+                assert!(geometry.room >= geometry.maps + compounds.div_ceil(64) * MAP_BYTES);
                 assert!(geometry.room_end > geometry.room);
                 assert!(geometry.first < geometry.end / 4, "{geometry:?}");
                 assert!(geometry.room.is_multiple_of(page) && geometry.spans.is_multiple_of(page));

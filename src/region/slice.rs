@@ -11,7 +11,7 @@
 use super::compound::{Head, State};
 use super::free::Search;
 use super::frontier::Frontier;
-use super::geometry::{Geometry, HEAD_BYTES, MAP_BYTES};
+use super::geometry::{Geometry, HEAD_BYTES};
 use crate::base::config::{
     COMMIT_STEP, COMPOUND_BYTES, COMPOUND_SHIFT, NODE_RECORD_BYTES, ROOM_STEP, RUN_SHIFT,
     SLAB_BYTES_PACKED,
@@ -79,7 +79,8 @@ impl Slice {
         self.base.store(base, Ordering::Relaxed);
         self.frontier.place(geometry.first);
         self.room_used.store(geometry.room, Ordering::Relaxed);
-        self.room_committed.store(geometry.room, Ordering::Relaxed);
+        // The maps stand before the room, and become writable with it.
+        self.room_committed.store(geometry.maps, Ordering::Relaxed);
     }
 
     /// First byte of the slice, where its class bytes start.
@@ -329,8 +330,6 @@ impl Slice {
         for (table, bytes) in geometry().tables() {
             commit(table + from * bytes, table + to * bytes)?;
         }
-        let maps = geometry().maps;
-        commit(maps + from / 64 * MAP_BYTES, maps + to.div_ceil(64) * MAP_BYTES)?;
         mem::commit(self.base() + from * COMPOUND_BYTES, (to - from) * COMPOUND_BYTES)
     }
 

@@ -310,6 +310,11 @@ fn spare(slice: &'static Slice) -> &'static Slice {
     slice
 }
 
+fn opened(slice: &'static Slice) -> &'static Slice {
+    spare(slice).open_on(None).expect("memory for metadata");
+    slice
+}
+
 /// How many calls were refused to open the slice on that node of the kernel; then it must work.
 fn refusals_of_opening(slice: &Slice, node: u32) -> u32 {
     let refused = || fault::refusals().find_map(|(name, count)| (name == "mbind").then_some(count));
@@ -354,7 +359,7 @@ fn a_slice_opens_whether_or_not_its_node_can_be_preferred() {
 fn beyond_the_cap_each_call_gives_one_compound_back() {
     static SLICE: Slice = Slice::new();
     let _alone = alone();
-    let slice = spare(&SLICE);
+    let slice = opened(&SLICE);
     let resident = || slice.census()[2];
     let [one, many] = [1, 40].map(|count| slice.take(count, 1).expect("memory").first);
     slice.put(many, 40);
@@ -373,7 +378,7 @@ fn beyond_the_cap_each_call_gives_one_compound_back() {
 fn more_is_kept_where_more_is_in_use() {
     static SLICE: Slice = Slice::new();
     let _alone = alone();
-    let slice = spare(&SLICE);
+    let slice = opened(&SLICE);
     let cap = 160 / FREE_RESIDENT_FRACTION;
     let [live, freed] = [160, 30].map(|count| slice.take(count, 1).expect("memory").first);
     slice.put(freed, 30);
@@ -387,7 +392,7 @@ fn more_is_kept_where_more_is_in_use() {
 fn a_huge_block_goes_at_once_but_for_what_is_bearable() {
     static SLICE: Slice = Slice::new();
     let _alone = alone();
-    let slice = spare(&SLICE);
+    let slice = opened(&SLICE);
     let block = slice.take(200, 1).expect("memory").first;
     for number in block.0..block.0 + 200 {
         words(slice, number).for_each(|word| word.store(1, Ordering::Relaxed));
@@ -406,7 +411,7 @@ fn a_huge_block_goes_at_once_but_for_what_is_bearable() {
 fn a_growing_block_has_room_that_others_take_last() {
     static SLICE: Slice = Slice::new();
     let _alone = alone();
-    let slice = spare(&SLICE);
+    let slice = opened(&SLICE);
     let growing = slice.take_growing(2, 1).expect("memory").first;
     let other = slice.take(1, 1).expect("memory").first;
     let room = 2 * GROWTH_ROOM;
@@ -426,7 +431,7 @@ fn a_growing_block_has_room_that_others_take_last() {
 fn the_room_of_a_block_that_is_gone_is_free() {
     static SLICE: Slice = Slice::new();
     let _alone = alone();
-    let slice = spare(&SLICE);
+    let slice = opened(&SLICE);
     let growing = slice.take_growing(2, 1).expect("memory").first;
     slice.put(growing, 2);
     assert_eq!(slice.take(2 + 2 * GROWTH_ROOM, 1).map(|taken| taken.first), Ok(growing));
@@ -451,7 +456,7 @@ fn is_marked(slice: &Slice, first: CompoundId, count: u32, tag: u64) -> bool {
 fn pages_move_over_seams_or_are_copied() {
     static SLICE: Slice = Slice::new();
     let _alone = alone();
-    let slice = spare(&SLICE);
+    let slice = opened(&SLICE);
     let [one, two, three] = [4, 8, 8].map(|count| slice.take(count, 1).expect("memory").first);
     let before = seams();
     mark(slice, one, 4, 100);
