@@ -30,7 +30,7 @@ test-programs: ## the full list of real programs, on fake nodes too
 bench: build ## all rows against seven peers, which it builds first
 	@scripts/install-packages bench
 	$(CARGO) run --release --locked -p homenode-benches --bin bench -- peers
-	$(CARGO) run --release --locked -p homenode-benches --bin bench -- run
+	$(CARGO) run --release --locked -p homenode-benches --bin bench -- run --json target/bench/bench.json --plots target/bench
 
 stress: build ## the tagged-object stress: make stress SECONDS=600 (of each of its runs)
 	TEST_STRESS_SECONDS=$(SECONDS) $(CARGO) test --profile checked --locked -p homenode --test stress -- --test-threads=1

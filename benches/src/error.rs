@@ -38,6 +38,8 @@ pub enum Error {
     NoRow(String),
     /// A file could not be read or written.
     File(PathBuf, std::io::Error),
+    /// A plot could not be drawn or written.
+    Plot(PathBuf, String),
     /// A hit path cannot be followed to its return.
     HitPath(String),
     /// The file of kept counts has a line that is none.
@@ -82,6 +84,7 @@ impl fmt::Display for Error {
                 write!(f, "no row contains {part:?}: run without --rows to see all names")
             }
             Self::File(path, cause) => write!(f, "{}: {cause}", path.display()),
+            Self::Plot(path, why) => write!(f, "{}: {why}", path.display()),
             Self::HitPath(why) => write!(f, "{why}"),
             Self::Ledger(line) => {
                 write!(f, "`{line}` is not a symbol and four counts: write the file with --write")

@@ -11,6 +11,7 @@
 //! | [`rounds`] | the interleaved rounds of one comparison |
 //! | [`load`] | what else the machine did meanwhile |
 //! | [`verdict`] | homenode against peers: ratios, bars, verdicts |
+//! | [`plots`] | that, as SVG |
 //! | [`paired`] | one against another, round by round: builds, drains |
 //! | [`hitpath`] | a disassembly and the straight line a hit takes through it: pure |
 //! | [`objdump`] | that disassembly, from a built library |
@@ -25,6 +26,7 @@ pub mod load;
 pub mod objdump;
 pub mod paired;
 pub mod peers;
+pub mod plots;
 pub mod rounds;
 pub mod rows;
 pub mod stats;

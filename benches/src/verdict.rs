@@ -45,6 +45,8 @@ pub struct Judged {
 pub struct Row {
     /// The row's name.
     pub row: &'static str,
+    /// What measures it.
+    pub program: &'static str,
     /// What its figures count.
     pub unit: &'static str,
     /// The peer with the best typical figure.
@@ -151,7 +153,8 @@ impl Row {
         let bar = best.zip(field.allowed(TYPICAL)).map(|(best, allowed)| allowed / best.typical);
         let best = best.map_or_else(String::new, |best| best.name.clone());
         peers.append(&mut references);
-        Self { row: row.name, unit: row.unit, best, bar, own, others: peers }
+        let program = row.program.name();
+        Self { row: row.name, program, unit: row.unit, best, bar, own, others: peers }
     }
 
     fn verdict_cells(&self) -> Vec<String> {
@@ -217,7 +220,8 @@ impl Report {
     }
 
     /// The names of all others, in the order of the contestants.
-    fn others(&self) -> Vec<String> {
+    #[must_use]
+    pub fn others(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for figure in self.rows.iter().flat_map(|row| &row.others) {
             if !names.contains(&figure.name) {

@@ -5,7 +5,7 @@ use homenode_benches::contestant::{Contestant, HOMENODE, Role, homenode_so, home
 use homenode_benches::driver::{Drains, Drivers, Job};
 use homenode_benches::rounds::{Entry, measure};
 use homenode_benches::rows::{Row, selected};
-use homenode_benches::{Error, Result, paired, peers, verdict};
+use homenode_benches::{Error, Result, paired, peers, plots, verdict};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -42,6 +42,9 @@ struct Options {
     /// Write all figures as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Draw a plot of each program's rows into this folder.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["ab", "drain"])]
+    plots: Option<PathBuf>,
     /// Compare two builds, the old one first.
     #[arg(long, num_args = 2, value_names = ["OLD.so", "NEW.so"], conflicts_with = "drain")]
     ab: Option<Vec<PathBuf>>,
@@ -82,6 +85,9 @@ impl Options {
         };
         let text = serde_json::to_string_pretty(report)
             .map_err(|e| Error::File(path.clone(), e.into()))?;
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
+        }
         std::fs::write(path, text + "\n").map_err(Error::file(path))
     }
 }
@@ -141,6 +147,9 @@ impl<'a> Comparison<'a> {
         let report = verdict::Report::new(&contestants, self.options.rounds(), measured);
         print!("{}", report.text());
         self.options.write_json(&report)?;
+        if let Some(folder) = &self.options.plots {
+            plots::write(&report, folder)?;
+        }
         Ok(report.within_bar())
     }
 
