@@ -1,5 +1,7 @@
-//! The next allocator behind ours, and libstdc++'s operator new: found once at start, never inside
-//! free.  Where there is none (a static program), a pointer that is not ours ends the program.
+//! The next allocator behind ours, found once at start, never inside free; and libstdc++'s operator new,
+//! looked for when ours fails: a look that finds nothing allocates, and would start the allocator in
+//! programs that need none.  Where there is no next one (a static program), a pointer that is not ours
+//! ends the program.
 #![allow(unsafe_code, reason = "symbols of other libraries")]
 
 use core::ffi::{CStr, c_void};
@@ -48,10 +50,6 @@ extern "C" fn start() {
     FREE.find(c"free");
     REALLOC.find(c"realloc");
     USABLE_SIZE.find(c"malloc_usable_size");
-    NEW.find(c"_Znwm");
-    NEW_ARRAY.find(c"_Znam");
-    NEW_ALIGNED.find(c"_ZnwmSt11align_val_t");
-    NEW_ARRAY_ALIGNED.find(c"_ZnamSt11align_val_t");
 }
 
 #[used]
@@ -110,10 +108,9 @@ pub(crate) unsafe fn usable_size(block: *mut c_void) -> usize {
     }
 }
 
-/// libstdc++'s function; 0 in a program that has none.
+/// libstdc++'s function; 0 in a program that has none so far.
 fn throwing(symbol: &Symbol, name: &CStr) -> usize {
     if symbol.get() == UNKNOWN || symbol.get() == NONE {
-        // libstdc++ may have been loaded after us.
         symbol.find(name);
     }
     match symbol.get() {

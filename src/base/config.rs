@@ -49,9 +49,9 @@ pub(crate) const GROWTH_ROOM_FRACTION: u32 = 8;
 /// CPUs that park a huge block each; those of larger numbers share the slots of others, or on machines
 /// of several nodes have none.
 pub(crate) const PARKING_SLOTS: usize = 256;
-/// Calls of slow paths between two birthdays of a slot: at 30 objects of 100 bytes each, a program takes
-/// 750 KiB in them.
-pub(crate) const PARKING_TICKS: u32 = 256;
+/// Calls of slow paths on one CPU between two birthdays of a slot: at 30 objects of 1000 bytes each, a
+/// program takes 2 MB in them.
+pub(crate) const PARKING_TICKS: u32 = 64;
 
 /// Objects moved between a CPU's slab and the layers below at once.  The batch lives on the
 /// stack of the slow path, which has 1 KiB in all (16 KiB threads, small signal stacks).

@@ -4,9 +4,9 @@
 //! so a pair of malloc and free moves one word and one state.  It is not in the slice's maps.
 //!
 //! What is parked may be resident, so it must not stay for good.  The slow paths of a slot's own CPU count
-//! for it, and so do all calls that take or give large blocks below the slots; after two birthdays
-//! without a use the block goes back to its slice.  A request that finds no memory, a trim, and a large
-//! request for which too little that is free is resident empty all slots.
+//! for it, in turn those of CPUs that park nothing, and all calls that take or give large blocks below
+//! the slots; after two birthdays without a use the block goes back to its slice.  A request that finds
+//! no memory, a trim, and a large request for which too little that is free is resident empty all slots.
 
 use crossbeam_utils::CachePadded;
 
@@ -32,6 +32,8 @@ static SEATS: [CachePadded<Seat>; PARKING_SLOTS] = [const {
 }; PARKING_SLOTS];
 /// No seat from this number on was ever used.
 static USED: AtomicU32 = AtomicU32::new(0);
+/// Whose turn it is among the seats that were ever used.
+static TURN: AtomicU32 = AtomicU32::new(0);
 /// Calls that took or gave large blocks below the slots.
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
@@ -86,14 +88,22 @@ pub(super) fn empty() -> impl Iterator<Item = Parked> {
     slots().filter_map(Slot::empty)
 }
 
-/// Counts a slow path of this CPU; now and then, what has been parked there for long comes out.
+/// Counts a slow path of this CPU; now and then, what has been parked there for long comes out, or
+/// where nothing is, what has been parked on another CPU, each in its turn.
 pub(super) fn tick() -> Option<Parked> {
-    if USED.load(Ordering::Relaxed) == 0 {
+    let used = USED.load(Ordering::Relaxed);
+    if used == 0 {
         return None;
     }
     let seat = &SEATS[seat()?.0];
-    seat.slot.peek()?;
-    if count(&seat.ticks) { seat.slot.age() } else { None }
+    if !count(&seat.ticks) {
+        return None;
+    }
+    if seat.slot.peek().is_some() {
+        return seat.slot.age();
+    }
+    let turn = TURN.fetch_add(1, Ordering::Relaxed) % used;
+    SEATS[turn as usize].slot.age()
 }
 
 /// Counts a call that took or gave a large block below the slots; now and then, what has been parked

@@ -3,8 +3,8 @@
 //! A slab starts *packed*: a few objects of each small class, none of the large ones.  Two things make
 //! the CPU's slow path divide it anew:
 //!
-//! - A class misses while it holds less than two batches: it gets four times as much, up to those.
-//!   Not so for large objects ([`SLAB_EAGER_BYTES`]): most of them are wanted once.
+//! - A class misses again while it holds less than two batches: it gets four times as much, up to
+//!   those; what is wanted five times in a program's life divides nothing.  Not so for large objects ([`SLAB_EAGER_BYTES`]): most of them are wanted once.
 //! - An object is wanted of a class that overflowed since it last grew: what went down then would have
 //!   served now, so the class gets twice as much.
 //!
@@ -108,14 +108,17 @@ impl Division {
         let before = sign.load(Ordering::Relaxed);
         sign.store(MISSED, Ordering::Relaxed);
         let now = self.capacity(class.index());
-        let wants = now < eager(class) || (before & OVERFLOWED != 0 && now < SLAB_OBJECTS_MAX);
+        let wants = (before != 0 && now < eager(class))
+            || (before & OVERFLOWED != 0 && now < SLAB_OBJECTS_MAX);
         wants && self.may_try()
     }
 
     /// An object of the class came and there was no room.  True: the class should grow.
     pub(super) fn note_overflow(&self, class: Class) -> bool {
-        self.signs[class.index()].store(MISSED | OVERFLOWED, Ordering::Relaxed);
-        self.capacity(class.index()) < eager(class) && self.may_try()
+        let sign = &self.signs[class.index()];
+        let before = sign.load(Ordering::Relaxed);
+        sign.store(MISSED | OVERFLOWED, Ordering::Relaxed);
+        before != 0 && self.capacity(class.index()) < eager(class) && self.may_try()
     }
 
     fn may_try(&self) -> bool {

@@ -30,6 +30,8 @@ static long compounds_used_after(int handlers) {
 }
 
 int main(void) {
+    void *volatile first = malloc(1); /* a handler that interrupts the first request of all gets NULL */
+    free(first);
     CHECK(signal(SIGSYS, allocate_and_free) != SIG_ERR);
     trap_call(SYS_madvise);
     const long level = compounds_used_after(LEVEL);
