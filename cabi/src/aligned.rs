@@ -26,8 +26,15 @@ fn page() -> usize {
 }
 
 /// Hands out `size` bytes at a multiple of `align`.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
+#[unsafe(link_section = ".text.hot.aligned_alloc")]
 pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+    homenode_core::__aligned_hit!(aligned_alloc_missed, "rdi", "rsi", "", "ret", "")
+}
+
+#[cold]
+extern "C" fn aligned_alloc_missed(align: usize, size: usize) -> *mut c_void {
     if !align.is_power_of_two() {
         return errno::fail(libc::EINVAL);
     }
@@ -47,8 +54,30 @@ pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
 ///
 /// # Safety
 /// `out` may be written.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
+#[unsafe(link_section = ".text.hot.posix_memalign")]
 pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
+    homenode_core::__aligned_hit!(
+        posix_memalign_missed,
+        "rsi",
+        "rdx",
+        "mov r11, rdx\ntest sil, 7\njnz 99f",
+        "mov qword ptr [rdi], rax\nxor eax, eax\nret",
+        "mov rdx, r11"
+    )
+}
+
+/// What [`posix_memalign`] does when it misses.
+///
+/// # Safety
+/// As [`posix_memalign`].
+#[cold]
+unsafe extern "C" fn posix_memalign_missed(
+    out: *mut *mut c_void,
+    align: usize,
+    size: usize,
+) -> c_int {
     if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
         return libc::EINVAL;
     }

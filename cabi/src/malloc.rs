@@ -68,8 +68,15 @@ pub unsafe extern "C" fn cfree(block: *mut c_void) {
 }
 
 /// Hands out `count` times `size` zeroed bytes.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
+#[unsafe(link_section = ".text.hot.calloc")]
 pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    homenode_core::__zeroed_hit!(calloc_missed)
+}
+
+#[cold]
+extern "C" fn calloc_missed(count: usize, size: usize) -> *mut c_void {
     match count.checked_mul(size) {
         Some(bytes) => errno::or_no_memory(homenode_core::alloc_zeroed(bytes, 16)),
         None => errno::fail(libc::ENOMEM),
@@ -87,6 +94,7 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
 }
 
 /// [`realloc`], not the one that another library may put before it.
+#[inline]
 unsafe fn resize(block: *mut c_void, size: usize) -> *mut c_void {
     if block.is_null() {
         return malloc_here(size);
@@ -95,6 +103,13 @@ unsafe fn resize(block: *mut c_void, size: usize) -> *mut c_void {
     if size > 0 && unsafe { homenode_core::seam::serves(block.cast(), size) } {
         return block;
     }
+    // SAFETY: the caller's contract.
+    unsafe { resize_or_move(block, size) }
+}
+
+/// A realloc that the class byte alone does not answer.
+#[inline(never)]
+unsafe fn resize_or_move(block: *mut c_void, size: usize) -> *mut c_void {
     // SAFETY: the caller's contract.
     let Some(usable) = (unsafe { homenode_core::usable_size(block.cast()) }) else {
         // SAFETY: the caller's contract, and the block is not ours.

@@ -176,6 +176,16 @@ impl Class {
         if size > TABLE_MAX { None } else { Some(Self(LAYOUT_TABLE[size.div_ceil(8)])) }
     }
 
+    /// [`Self::of_layout`] by the look-up alone: none above [`TABLE_MAX`].
+    #[inline]
+    pub(crate) fn of_small(size: usize, align: usize) -> Option<Self> {
+        if size > TABLE_MAX || align > TABLE_MAX {
+            return None;
+        }
+        let size = rounded(if size == 0 { 1 } else { size }, align);
+        if size > TABLE_MAX { None } else { Some(Self(LAYOUT_TABLE[size.div_ceil(8)])) }
+    }
+
     /// The class that a class byte names; none for 0.
     pub(crate) const fn from_byte(byte: u8) -> Option<Self> {
         if byte == 0 || byte as usize >= CLASSES { None } else { Some(Self(byte)) }
@@ -303,6 +313,20 @@ mod tests {
         assert_eq!(Class::of_layout(1, 1 << 16), None);
         assert_eq!(Class::of_layout(CLASS_BYTES_MAX + 1, 1), None);
         assert_eq!(Class::of_layout(usize::MAX, 16), None);
+    }
+
+    #[test]
+    fn a_look_up_finds_the_class_of_every_size_and_alignment() {
+        for align in (0..=20).map(|shift| 1_usize << shift) {
+            for size in 0..=2 * TABLE_MAX {
+                if let Some(class) = Class::of_small(size, align) {
+                    assert_eq!(Some(class), Class::of_layout(size.max(1), align));
+                } else {
+                    assert!(size.next_multiple_of(align).max(align) > TABLE_MAX);
+                }
+            }
+        }
+        assert_eq!(Class::of_small(usize::MAX, 16), None);
     }
 
     #[test]

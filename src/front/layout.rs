@@ -61,6 +61,14 @@ pub(super) unsafe fn free(block: *mut u8, layout: Layout) {
 /// `block` was handed out for `old`, and is live.
 pub(super) unsafe fn change(block: *mut u8, old: Layout, new: Layout) -> *mut u8 {
     let may_stay = block.addr() & (new.align() - 1) == 0;
+    if may_stay
+        && let (Some(had), Some(wanted)) =
+            (Class::of_small_layout(old), Class::of_small_layout(new))
+        && had <= wanted
+    {
+        // SAFETY: the caller's promise.
+        return unsafe { grow_small(block, (had, wanted), old.size()) };
+    }
     // SAFETY: the caller's promise.
     if may_stay && unsafe { stays(block, old, new) } {
         return block;
@@ -75,6 +83,24 @@ pub(super) unsafe fn change(block: *mut u8, old: Layout, new: Layout) -> *mut u8
     unsafe { mem::copy(block.expose_provenance(), moved.expose_provenance(), bytes) };
     // SAFETY: the caller gives the old block up.
     unsafe { free(block, old) };
+    moved
+}
+
+/// Gives a block of the first class, of which `bytes` are in use, the second class, which is no smaller.
+///
+/// # Safety
+/// As [`change`].
+unsafe fn grow_small(block: *mut u8, (had, wanted): (Class, Class), bytes: usize) -> *mut u8 {
+    if had == wanted {
+        return block;
+    }
+    let moved = hit::alloc_class(wanted.index());
+    if !moved.is_null() {
+        // SAFETY: both blocks are live, apart, and at least of their classes.
+        unsafe { mem::copy_small(block.expose_provenance(), moved.expose_provenance(), bytes) };
+        // SAFETY: the caller gives the old block up.
+        unsafe { hit::free_class(block, had.index()) };
+    }
     moved
 }
 

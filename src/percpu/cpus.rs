@@ -91,7 +91,9 @@ pub(super) fn seat() -> Option<Seat> {
     }
     let cpu = rseq::current_cpu()?;
     let record = record(cpu)?;
-    let misses = record.misses.fetch_add(1, Ordering::Relaxed);
+    // By threads of this CPU alone, but for one that has just moved: a count may be lost.
+    let misses = record.misses.load(Ordering::Relaxed);
+    record.misses.store(misses + 1, Ordering::Relaxed);
     if matches!(record.phase(), Phase::Absent | Phase::Asked) {
         record.settle(cpu)?;
     }

@@ -216,10 +216,34 @@ pub(crate) unsafe fn zero(address: usize, bytes: usize) {
     };
 }
 
+/// Copies the first `bytes` of a block of a class to another, and what follows up to a multiple of 16, or
+/// of 8 for at most 8 bytes: lengths that need no call.
+///
+/// # Safety
+/// Both blocks are live, apart, of classes that hold `bytes`, and the target is the caller's alone.
+#[inline]
+pub(crate) unsafe fn copy_small(from: usize, to: usize, bytes: usize) {
+    match bytes {
+        // SAFETY: the caller's promise: every class holds 8 bytes.
+        0..=8 => unsafe { copy(from, to, 8) },
+        // SAFETY: a class that holds more than 8 bytes holds 16.
+        9..=16 => unsafe { copy(from, to, 16) },
+        // SAFETY: as above, and so on.
+        17..=32 => unsafe { copy(from, to, 32) },
+        // SAFETY: as above.
+        33..=48 => unsafe { copy(from, to, 48) },
+        // SAFETY: as above.
+        49..=64 => unsafe { copy(from, to, 64) },
+        // SAFETY: the caller's promise.
+        _ => unsafe { copy(from, to, bytes) },
+    }
+}
+
 /// Copies `bytes` from one block to another.
 ///
 /// # Safety
 /// Both ranges are live, apart, and the target is the caller's alone.
+#[inline]
 pub(crate) unsafe fn copy(from: usize, to: usize, bytes: usize) {
     let source = core::ptr::with_exposed_provenance::<u8>(from);
     // SAFETY: the caller's promise.

@@ -22,20 +22,29 @@ macro_rules! __section_open {
     };
 }
 
-/// Pops the top object of the class in register `$class` from slab rcx into rax and returns; 99 when
-/// there is none.  The next object is fetched meanwhile, since whoever gets it writes to it: a thousand
+/// Pops the top object of the class in register `$class` from slab rcx into rax, and ends the section
+/// (label 55); 99 when there is none.  The next object is fetched meanwhile, since whoever gets it writes to it: a thousand
 /// objects allocated and freed cost a fifth less.  A fetch of the null word's address does nothing.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __section_pop {
+macro_rules! __section_take {
     ($class:literal) => {
         concat!(
             "lea r8, [rcx + ",
             $class,
             "*8]\nmov rdx, qword ptr [r8]\nmov rax, qword ptr [rdx - 8]\ntest rax, rax\njz 99f\n\
              mov rcx, qword ptr [rdx - 16]\nprefetchw byte ptr [rcx]\n\
-             sub rdx, 8\nmov qword ptr [r8], rdx\n55: ret\n",
+             sub rdx, 8\nmov qword ptr [r8], rdx\n55:\n",
         )
+    };
+}
+
+/// [`__section_take`], and returns.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __section_pop {
+    ($class:literal) => {
+        concat!($crate::__section_take!($class), "ret\n")
     };
 }
 
@@ -104,6 +113,64 @@ macro_rules! __alloc_hit {
             table_max = const $crate::seam::TABLE_MAX,
             class_max = const $crate::seam::CLASS_BYTES_MAX,
             bias = const $crate::seam::GEOMETRIC_BIAS,
+            slow = sym $slow,
+        )
+    };
+}
+
+/// Body of a naked `fn(count, size) -> zeroed object`: the hit path of calloc, which leaves for libc's
+/// memset.  A miss, and more than [`TABLE_MAX`](crate::seam::TABLE_MAX) bytes, tail-jump to `$slow` with
+/// the arguments as they came.
+///
+/// Budget: no atomic read-modify-write, no lock, no system call, no call but memset.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __zeroed_hit {
+    ($slow:path) => {
+        core::arch::naked_asm!(
+            concat!(
+                "mov rax, rsi\nmul rdi\njo 99f\ncmp rax, {table_max}\nja 99f\nmov r9, rax\n\
+                 lea r10d, [rax + 7]\nshr r10d, 3\nlea rax, [rip + {table}]\nmovzx r10d, byte ptr [rax + r10]\n",
+                $crate::__section_open!(),
+                $crate::__section_take!("r10"),
+                "mov rdi, rax\nxor esi, esi\nmov rdx, r9\njmp qword ptr [rip + memset@GOTPCREL]\n\
+                 99: jmp {slow}\n.p2align 6",
+            ),
+            hot = sym $crate::seam::HOT,
+            table = sym $crate::seam::TABLE,
+            table_max = const $crate::seam::TABLE_MAX,
+            slow = sym $slow,
+        )
+    };
+}
+
+/// Code of the hit path of an aligned request: `$align` and `$size` name the registers of the arguments;
+/// `$begin` may leave for label 99, `$end` returns rax, and `$miss` brings back arguments that the section
+/// used (rcx and rdx) before the tail-jump to `$slow`.  The class of a size rounded up to the
+/// alignment keeps it.  Misses: an alignment that is no power of two, no bytes, or more than
+/// [`TABLE_MAX`](crate::seam::TABLE_MAX) of them after rounding.
+///
+/// Budget: no atomic read-modify-write, no lock, no system call, no call.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __aligned_hit {
+    ($slow:path, $align:literal, $size:literal, $begin:literal, $end:literal, $miss:literal) => {
+        core::arch::naked_asm!(
+            concat!(
+                $begin,
+                "\nlea rax, [", $align, " - 1]\ntest rax, ", $align, "\njnz 99f\n\
+                 lea r9, [", $size, " - 1]\nor r9, rax\ncmp r9, {table_max} - 1\nja 99f\n\
+                 add r9d, 8\nshr r9d, 3\nlea rax, [rip + {table}]\nmovzx r9d, byte ptr [rax + r9]\n",
+                $crate::__section_open!(),
+                $crate::__section_take!("r9"),
+                $end,
+                "\n99: ",
+                $miss,
+                "\njmp {slow}\n.p2align 6",
+            ),
+            hot = sym $crate::seam::HOT,
+            table = sym $crate::seam::TABLE,
+            table_max = const $crate::seam::TABLE_MAX,
             slow = sym $slow,
         )
     };
