@@ -130,7 +130,7 @@ fn a_full_slice_takes_what_is_parked() {
 
 #[test]
 fn a_growing_block_moves() {
-    for refusal in ["", "refused", "old"] {
+    for refusal in ["", "refused", "old", "limited"] {
         passes("a_growing_block_moves.c", &[refusal], EVERY_SETTING);
     }
 }

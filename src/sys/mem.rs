@@ -6,6 +6,7 @@
 
 use super::arch::{HOT, syscall};
 use super::errno::Errno;
+use super::fatal::die;
 use super::fault::{Call, admit, note_split, refused};
 use super::file;
 use crate::base::sync::{AtomicU32, Ordering};
@@ -107,7 +108,13 @@ pub(crate) fn populate(address: usize, bytes: usize) {
 
 /// Moves pages to another place, where what was is dropped; the old place reads zeros.  Kernel:
 /// mremap(2), `MREMAP_DONTUNMAP`, 5.7.
+///
+/// The kernel unmaps the target before it compares what is mapped with `RLIMIT_AS` and `RLIMIT_DATA`.
+/// Where a program has set them below that, it then refuses, and refuses a map in the hole, too.  So it
+/// must grant one page more first.
 pub(crate) fn move_pages(from: usize, to: usize, bytes: usize) -> Result<(), Errno> {
+    const PAGE: usize = 4096;
+    release(map(PAGE)?, PAGE);
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
     note_split();
     // SAFETY: both ranges are the crate's own, and in the hands of the caller, who gives up what is in
@@ -115,11 +122,33 @@ pub(crate) fn move_pages(from: usize, to: usize, bytes: usize) -> Result<(), Err
     let moved = unsafe {
         call(Call::Mremap, libc::SYS_mremap, [from, bytes, bytes, protection(flags), to, 0])
     };
-    if moved == Err(Errno(libc::EINVAL)) {
-        // An older kernel: not asked again.
-        MAPS_MAX.store(1, Ordering::Relaxed);
+    match moved {
+        Ok(_) => return Ok(()),
+        // An older kernel, which has done nothing: not asked again.
+        Err(Errno(libc::EINVAL)) => MAPS_MAX.store(1, Ordering::Relaxed),
+        Err(_) => fill_hole(to, bytes),
     }
     moved.map(|_| ())
+}
+
+/// Maps zeros where a refused move (strict overcommit, no memory for page tables) may have left a hole.
+#[cold]
+fn fill_hole(address: usize, bytes: usize) {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    note_split();
+    // SAFETY: the range is this crate's own, and the caller has given up what is in it.
+    let filled = unsafe {
+        call(
+            Call::Mmap,
+            libc::SYS_mmap,
+            [address, bytes, protection(access), protection(flags), usize::MAX, 0],
+        )
+    };
+    if filled.is_err() {
+        // Any other map could come to stand there, and be taken for ours.
+        die(format_args!("the system has unmapped {address:#x} and refuses to map it again"));
+    }
 }
 
 /// Maps that a process may have; 0 before it was asked for, and 1 where moves are not to be had.

@@ -1,9 +1,10 @@
 /* Blocks that grow together keep what they hold, untouched pages among it; so do a child's, who shares all
  * pages with its parent; and where the kernel refuses to move pages, they are copied.  Argument: "refused",
- * "old" (the kernel has no such moves) or nothing. */
+ * "old" (the kernel has no such moves), "limited" (to less than what is mapped) or nothing. */
 #include "seccomp.h"
 #include "stats.h"
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 enum { MIB = 1 << 20, BLOCKS = 4, PAGE = 4096 };
@@ -63,6 +64,11 @@ int main(int count, char **arguments) {
     move_to(0);
     if (!strcmp(refusal, "refused")) refuse_call(SYS_mremap, ENOMEM);
     if (!strcmp(refusal, "old")) refuse_call(SYS_mremap, EINVAL);
+    if (!strcmp(refusal, "limited")) {
+        free(malloc(1));
+        const struct rlimit limit = {MIB, RLIM_INFINITY};
+        CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    }
     for (int round = 0; round < 2; round++) grow_together();
     const long seams = statistic("map_seams");
     if (*refusal ? seams != 0 : seams == 0) FAIL("%ld seams", seams);
