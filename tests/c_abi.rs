@@ -136,6 +136,11 @@ fn a_growing_block_moves() {
 }
 
 #[test]
+fn holes_do_not_make_the_heap_grow() {
+    passes("holes_do_not_make_the_heap_grow.c", &[], EVERY_SETTING);
+}
+
+#[test]
 fn running_out_gives_enomem() {
     let program = compile("running_out_gives_enomem.c", &[]);
     for &setting in EVERY_SETTING {

@@ -32,9 +32,9 @@ pub(crate) const FREE_RESIDENT_FRACTION: u32 = 8;
 /// A program that frees more and never calls again keeps no more than this.  Four buffers that grow
 /// together to 64 MiB, again and again, take 1.4 times as long with 128 MiB, and 1.8 times with 32.
 pub(crate) const FREE_RESIDENT_HARD: u32 = 128;
-/// Ranges of free compounds that a search looks at before it takes the best so far: 10 ns each, and
-/// 1.5 us for the maps of 100,000 compounds where nothing is free.  The first touch of a compound
-/// takes 100 us and more.
+/// Ranges of free compounds that a search looks at before it takes the best so far, and others that it
+/// looks at where none of them fits: 10 ns each, and 1.5 us for the maps of 100,000 compounds where
+/// nothing is free.  The first touch of a compound takes 100 us and more.
 pub(crate) const RANGES_SEARCHED: u32 = 256;
 
 /// Seams that moved pages may leave: this fraction of the maps that a process may have.

@@ -177,9 +177,28 @@ impl Slice {
         if self.free.load(Ordering::Relaxed) < count {
             return None;
         }
+        let low = self.lowest_free.load(Ordering::Relaxed).max(geometry().first);
+        let (found, stop) = self.look(low, count, align, search);
+        let [used, free, _] = self.census();
+        if found.is_some() || stop >= self.frontier() || free <= used - free {
+            return found;
+        }
+        // Among many holes that are too small, and more is free than in use: where the last search found
+        // something, and if there is nothing any more, at others each time.  Else what fits behind them
+        // would never be found, and the frontier would move for ever.
+        let from = stop.max(self.rover.load(Ordering::Relaxed));
+        let (found, stop) = self.look(from, count, align, search);
+        let next = if found.is_some() { from } else { stop };
+        self.rover.store(if next < self.frontier() { next } else { 0 }, Ordering::Relaxed);
+        found
+    }
+
+    /// Looks at ranges from compound `from` on: the first number of the best, and where the looking
+    /// ended.
+    fn look(&self, from: u32, count: u32, align: u32, search: Search) -> (Option<u32>, u32) {
         let looks = if search == Search::Bounded { RANGES_SEARCHED } else { u32::MAX };
         let end = self.frontier();
-        let mut stop = self.lowest_free.load(Ordering::Relaxed).max(geometry().first);
+        let mut stop = from;
         let mut best: Option<(u32, u32)> = None;
         for _ in 0..looks {
             if best.is_some_and(|(length, _)| length == count) {
@@ -187,6 +206,7 @@ impl Slice {
             }
             let start = self.next_set(stop, end, |map| map.free_for(search));
             if start >= end {
+                stop = end;
                 break;
             }
             stop = self.next_set(start, end, |map| !map.free_for(search));
@@ -197,7 +217,7 @@ impl Slice {
                 best = Some((length, first));
             }
         }
-        best.map(|(_, first)| first)
+        (best.map(|(_, first)| first), stop)
     }
 
     /// Calls `change` with each map of `count` compounds from `first` on, and their bits in it.

@@ -34,6 +34,8 @@ pub(crate) struct Slice {
     pub(super) frontier: Frontier,
     /// No free compound has a lower number.
     pub(super) lowest_free: AtomicU32,
+    /// Where a search looks next when the lowest ranges are too short.
+    pub(super) rover: AtomicU32,
     /// Free compounds that still have their pages.
     pub(super) resident: AtomicU32,
     /// No free compound from this number on has its pages.
@@ -65,6 +67,7 @@ impl Slice {
             lock: Lock::new(),
             frontier: Frontier::new(),
             lowest_free: AtomicU32::new(u32::MAX),
+            rover: AtomicU32::new(0),
             resident: AtomicU32::new(0),
             resident_end: AtomicU32::new(0),
             free: AtomicU32::new(0),
