@@ -159,6 +159,7 @@ impl Cpu {
             // The thread that held it is gone with what it had in hand: objects of the slabs it
             // worked on are lost, in this child alone.  The CPU starts anew.
             self.flip.forget(entry(cpu), miss());
+            self.division.forget();
         }
     }
 

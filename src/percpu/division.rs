@@ -93,6 +93,13 @@ impl Division {
         self.set_words(words);
     }
 
+    /// After a fork that left the flip lock behind, maybe amid a change of these words: the next slab is
+    /// packed.
+    pub(super) fn forget(&self) {
+        self.words.store(0, Ordering::Relaxed);
+        self.drop_bytes(self.bytes.load(Ordering::Relaxed));
+    }
+
     fn set(&self, stack: usize, capacity: usize) -> usize {
         self.capacities[stack].store(u16::try_from(capacity).unwrap_or(0), Ordering::Relaxed);
         capacity
@@ -204,8 +211,9 @@ impl Division {
 
     fn add_bytes(&self, more: usize) {
         let now = self.bytes.load(Ordering::Relaxed);
-        self.bytes.store(now + more, Ordering::Relaxed);
+        // First, and last in `drop_bytes`: in a child forked in between, the sum is not below its parts.
         SHARED.fetch_add(shared_part(now + more) - shared_part(now), Ordering::Relaxed);
+        self.bytes.store(now + more, Ordering::Relaxed);
     }
 
     fn drop_bytes(&self, less: usize) {

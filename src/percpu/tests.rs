@@ -243,6 +243,27 @@ fn what_slabs_may_hold_is_bounded() {
 }
 
 #[test]
+fn a_division_that_was_left_behind_starts_packed() {
+    let _alone = alone();
+    let [divided, packed] = [(); 2].map(|()| Divided::packed());
+    for class in Class::all() {
+        divided.missed(class, 200);
+    }
+    divided.division.forget();
+    assert_eq!(divided.division.bytes(), 0);
+    divided.division.begin(Slab::words());
+    assert_eq!(divided.division.bytes(), packed.division.bytes());
+    assert!(
+        (0..STACKS)
+            .all(|stack| divided.division.capacity(stack) == packed.division.capacity(stack))
+    );
+    for class in Class::all() {
+        divided.missed(class, 200);
+    }
+    divided.is_sound();
+}
+
+#[test]
 fn a_batch_that_comes_and_goes_ends_up_in_the_slab() {
     let _alone = alone();
     let mut random = Random::new(41);

@@ -262,10 +262,11 @@ impl Slice {
     /// Puts compounds into the maps.
     pub(super) fn mark_free(&self, first: u32, count: u32, dirty: bool) {
         self.for_each_map(first, count, |map, mask| {
-            set(&map.free, mask);
+            // First: a child forked in between must not take old bytes for zeros.
             if dirty {
                 set(&map.dirty, mask);
             }
+            set(&map.free, mask);
         });
         self.free.fetch_add(count, Ordering::Relaxed);
         self.lowest_free.fetch_min(first, Ordering::Relaxed);
