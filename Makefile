@@ -27,10 +27,11 @@ test-programs: ## the full list of real programs, on fake nodes too
 	@$(MAKE) --no-print-directory build
 	@tests/programs/run --fake all
 
-bench: build ## all rows against seven peers, which it builds first
+bench: build ## all rows against seven peers, which it builds first; then real programs
 	@scripts/install-packages bench
 	$(CARGO) run --release --locked -p homenode-benches --bin bench -- peers
 	$(CARGO) run --release --locked -p homenode-benches --bin bench -- run --json target/bench/bench.json --plots target/bench
+	$(CARGO) run --release --locked -p homenode-benches --bin bench -- programs --json target/bench/programs.json
 
 stress: build ## the tagged-object stress: make stress SECONDS=600 (of each of its runs)
 	TEST_STRESS_SECONDS=$(SECONDS) $(CARGO) test --profile checked --locked -p homenode --test stress -- --test-threads=1

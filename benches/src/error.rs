@@ -1,5 +1,6 @@
 //! What can go wrong in a bench, each with what to do about it.
 
+use crate::programs::PROGRAMS;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -34,6 +35,19 @@ pub enum Error {
         /// The library that `malloc` was found in.
         found: String,
     },
+    /// A program failed.
+    Program {
+        /// Which.
+        program: &'static str,
+        /// Who was measured.
+        under: String,
+        /// How it ended, and what it said.
+        said: String,
+    },
+    /// No program has this name.
+    NoProgram(String),
+    /// None of the programs is installed.
+    NothingInstalled,
     /// No row contains this text.
     NoRow(String),
     /// A file could not be read or written.
@@ -80,6 +94,16 @@ impl fmt::Display for Error {
                 "{wanted} was to be measured, but malloc came from {found}: does \
                  LD_PRELOAD=.. /bin/true complain?"
             ),
+            Self::Program { program, under, said } => {
+                write!(f, "{program} failed under {under}: {}", said.trim())
+            }
+            Self::NoProgram(name) => {
+                let known = PROGRAMS.map(|program| program.name).join(", ");
+                write!(f, "no program here is called {name:?}: there are {known}")
+            }
+            Self::NothingInstalled => {
+                write!(f, "nothing to measure: `scripts/install-packages bench` installs programs")
+            }
             Self::NoRow(part) => {
                 write!(f, "no row contains {part:?}: run without --rows to see all names")
             }

@@ -13,6 +13,7 @@
 //! | [`verdict`] | homenode against peers: ratios, bars, verdicts |
 //! | [`plots`] | that, as SVG |
 //! | [`paired`] | one against another, round by round: builds, drains |
+//! | [`programs`] | real programs: CPU time, resident memory |
 //! | [`hitpath`] | a disassembly and the straight line a hit takes through it: pure |
 //! | [`objdump`] | that disassembly, from a built library |
 //! | [`ledger`] | the kept instruction counts, and how a build differs from them: pure |
@@ -27,6 +28,7 @@ pub mod objdump;
 pub mod paired;
 pub mod peers;
 pub mod plots;
+pub mod programs;
 pub mod rounds;
 pub mod rows;
 pub mod stats;

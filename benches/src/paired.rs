@@ -63,7 +63,8 @@ fn values(samples: &Samples, figure: Figure) -> &[f64] {
     }
 }
 
-fn compare(row: &str, first: &[f64], second: &[f64]) -> (Row, Interval) {
+/// The row of two entries' rounds, and its interval.
+pub(crate) fn compare(row: &str, first: &[f64], second: &[f64]) -> (Row, Interval) {
     let ratios: Vec<f64> = first.iter().zip(second).map(|(a, b)| b / a).collect();
     let interval = sign_interval(&ratios);
     let row = Row {

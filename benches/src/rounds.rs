@@ -54,14 +54,9 @@ pub struct Rounds {
 pub fn measure(drivers: &Drivers, entries: &[Entry], rows: &[Row], rounds: u32) -> Result<Rounds> {
     let mut run = Run::new(drivers, entries, rows);
     let before = Before::now();
-    for round in 0..rounds as usize {
-        if std::io::stderr().is_terminal() {
-            eprint!("\rround {} of {rounds} ", round + 1);
-        }
-        run.round(round)?;
-    }
-    if std::io::stderr().is_terminal() {
-        eprintln!();
+    for round in 0..rounds {
+        show_round(round, rounds);
+        run.round(round as usize)?;
     }
     Ok(Rounds {
         rows: rows.to_vec(),
@@ -72,6 +67,14 @@ pub fn measure(drivers: &Drivers, entries: &[Entry], rows: &[Row], rounds: u32) 
         failures: run.failures,
         load: before.until_now(run.involuntary),
     })
+}
+
+/// Tells a person who waits how far it is.
+pub(crate) fn show_round(round: u32, rounds: u32) {
+    if std::io::stderr().is_terminal() {
+        let end = if round + 1 == rounds { "\n" } else { "" };
+        eprint!("\rround {} of {rounds} {end}", round + 1);
+    }
 }
 
 /// A comparison that is going on.
@@ -154,7 +157,7 @@ impl<'a> Run<'a> {
 
 /// The order of one round: rotated by one each round, and reversed in every second cycle, so that
 /// each entry takes each place and follows each neighbour equally often. Two entries: AB BA BA AB.
-fn order(round: usize, entries: usize) -> Vec<usize> {
+pub(crate) fn order(round: usize, entries: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..entries).map(|i| (i + round) % entries).collect();
     if (round / entries) % 2 == 1 {
         order.reverse();

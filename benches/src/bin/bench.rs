@@ -1,11 +1,13 @@
 //! `bench`: runs the benches and prints their tables.
 
 use clap::{Args, Parser, Subcommand};
-use homenode_benches::contestant::{Contestant, HOMENODE, Role, homenode_so, homenodes};
+use homenode_benches::contestant::{
+    Contestant, GLIBC, HOMENODE, Malloc, Role, homenode_so, homenodes,
+};
 use homenode_benches::driver::{Drains, Drivers, Job};
 use homenode_benches::rounds::{Entry, measure};
 use homenode_benches::rows::{Row, selected};
-use homenode_benches::{Error, Result, paired, peers, plots, verdict};
+use homenode_benches::{Error, Result, paired, peers, plots, programs, verdict};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,6 +26,8 @@ enum Bench {
     Run(Options),
     /// The rows of one thread on one CPU: pairs, batches, mixed sizes.
     Pair(Options),
+    /// Real programs: CPU time and resident memory.
+    Programs(ProgramOptions),
     /// Build the peers, and the Rust programs: once, then what has changed.
     Peers,
 }
@@ -59,6 +63,28 @@ struct Options {
     cpu: Option<u32>,
 }
 
+#[derive(Debug, Args)]
+struct ProgramOptions {
+    /// Rounds: each runs every program once under every contestant.
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Five rounds: a first look.
+    #[arg(long, conflicts_with = "rounds")]
+    quick: bool,
+    /// Exit with 1 when a program is above its bar.
+    #[arg(long)]
+    check: bool,
+    /// Write all figures as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Run only these programs: "lua,redis".
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Against all peers, not only those that a bar names; and on two invented nodes.
+    #[arg(long)]
+    all: bool,
+}
+
 /// Timed chunks a row: about 5 ms, enough for a clean minimum.
 const CHUNKS: u32 = 250;
 /// Timed chunks a row where means count: about 100 ms, several periods of 100 drains a second.
@@ -78,17 +104,49 @@ impl Options {
     fn job(&self, chunks: u32, drains: Drains) -> Job {
         Job { cpu: self.cpu, chunks, drains }
     }
+}
 
-    fn write_json(&self, report: &impl Serialize) -> Result<()> {
-        let Some(path) = &self.json else {
-            return Ok(());
-        };
-        let text = serde_json::to_string_pretty(report)
-            .map_err(|e| Error::File(path.clone(), e.into()))?;
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
+fn write_json(path: Option<&Path>, report: &impl Serialize) -> Result<()> {
+    let Some(path) = path else {
+        return Ok(());
+    };
+    let text =
+        serde_json::to_string_pretty(report).map_err(|e| Error::File(path.into(), e.into()))?;
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
+    }
+    std::fs::write(path, text + "\n").map_err(Error::file(path))
+}
+
+impl ProgramOptions {
+    fn contestants(&self) -> Result<Vec<Contestant>> {
+        let (peers, missing) = peers::found()?;
+        let wanted = |name: &str| self.all || [GLIBC, "mimalloc2"].contains(&name);
+        for name in missing.iter().filter(|name| wanted(name)) {
+            eprintln!("skipped, neither built by `bench peers` nor installed: {name}");
         }
-        std::fs::write(path, text + "\n").map_err(Error::file(path))
+        let mut contestants = homenodes()?;
+        contestants.truncate(if self.all { 2 } else { 1 });
+        let has_malloc = |peer: &Contestant| peer.malloc != Malloc::None;
+        contestants.extend(peers.into_iter().filter(|p| wanted(&p.name) && has_malloc(p)));
+        Ok(contestants)
+    }
+
+    fn run(&self) -> Result<bool> {
+        let (installed, missing) = programs::installed(&self.only)?;
+        for name in missing {
+            eprintln!("skipped, not installed (scripts/install-packages bench): {name}");
+        }
+        if installed.is_empty() {
+            return Err(Error::NothingInstalled);
+        }
+        let contestants = self.contestants()?;
+        let rounds = if self.quick { 5 } else { self.rounds };
+        let measured = programs::rounds::measure(&installed, &contestants, rounds)?;
+        let report = programs::report::Report::new(&contestants, rounds, measured);
+        print!("{}", report.text());
+        write_json(self.json.as_deref(), &report)?;
+        Ok(report.within_bar())
     }
 }
 
@@ -146,7 +204,7 @@ impl<'a> Comparison<'a> {
         let measured = measure(&drivers, &entries, &rows, self.options.rounds())?;
         let report = verdict::Report::new(&contestants, self.options.rounds(), measured);
         print!("{}", report.text());
-        self.options.write_json(&report)?;
+        write_json(self.options.json.as_deref(), &report)?;
         if let Some(folder) = &self.options.plots {
             plots::write(&report, folder)?;
         }
@@ -158,7 +216,7 @@ impl<'a> Comparison<'a> {
         let measured = measure(&Drivers::build()?, &entries, &self.rows, rounds)?;
         let report = paired::Report::new(names, rounds, by, measured);
         print!("{}", report.text());
-        self.options.write_json(&report)?;
+        write_json(self.options.json.as_deref(), &report)?;
         Ok(report.nothing_slower())
     }
 
@@ -202,13 +260,17 @@ fn build_peers() -> ExitCode {
 }
 
 fn main() -> ExitCode {
-    let (options, one_thread) = match Cli::parse().bench {
-        Bench::Run(options) => (options, false),
-        Bench::Pair(options) => (options, true),
+    let rows = |options: &Options, one_thread| {
+        Comparison::new(options, one_thread).and_then(|comparison| comparison.run())
+    };
+    let (result, check) = match Cli::parse().bench {
+        Bench::Run(options) => (rows(&options, false), options.check),
+        Bench::Pair(options) => (rows(&options, true), options.check),
+        Bench::Programs(options) => (options.run(), options.check),
         Bench::Peers => return build_peers(),
     };
-    match Comparison::new(&options, one_thread).and_then(|comparison| comparison.run()) {
-        Ok(good) if good || !options.check => ExitCode::SUCCESS,
+    match result {
+        Ok(good) if good || !check => ExitCode::SUCCESS,
         Ok(_) => {
             eprintln!("bench: the check failed, see the verdicts");
             ExitCode::from(1)
