@@ -108,6 +108,9 @@ const _: () = assert!(RUNS_PER_COMPOUND == 64, "a run map is one 64-bit word");
 const _: () = assert!(SLICE_BYTES_MAX * NODES_MAX <= RESERVE_BYTES_MAX);
 const _: () = assert!(BATCH_MAX * 8 <= 256, "a batch takes a quarter of the slow path's stack");
 
+/// Longest span, in bytes, of which a class keeps an empty one: a buffer that grew through all classes
+/// would leave one of each behind, 40 MiB of memory that has been written.
+pub(crate) const SPAN_KEPT_BYTES: usize = 64 << 10;
 /// Bytes of a span's record: counts and links in one cache line, then a bit an object.
 pub(crate) const SPAN_RECORD_BYTES: usize = 64 + RUN_BYTES / 8 / 8;
 /// Bytes of a node's page heap record and pools, at the start of its slice's metadata room.

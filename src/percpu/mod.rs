@@ -86,6 +86,11 @@ pub(crate) fn free(object: usize, home: NodeIndex, class: Class) {
     if push() || (seat.note_overflow(class) && push()) {
         return;
     }
+    if seat.capacity(class) == 0 {
+        // Large, and never wanted again so far: its memory may serve others.
+        spans::give(home, class, &[object], &mut Homecoming::default());
+        return;
+    }
     overflow(&seat, class);
     if !push() {
         transfer::give(home, seat.lane, class, &[object], &mut Homecoming::default());
@@ -105,15 +110,16 @@ fn overflow(seat: &Seat, class: Class) {
 
 /// Takes back an object of another node, which waits on its stack to go home with others.
 fn free_away(seat: &Seat, object: usize, home: NodeIndex, class: Class) {
-    let push = || rseq::push(seat.cpu, REMOTE_STACK + home.get(), &[object]) == 1;
-    let waits = class.shape().size as usize <= REMOTE_BYTES_EACH;
-    if waits && push() {
+    if class.shape().size as usize > REMOTE_BYTES_EACH {
+        spans::give(home, class, &[object], &mut Homecoming::default());
         return;
     }
-    if waits {
-        send_away(seat, home);
+    let push = || rseq::push(seat.cpu, REMOTE_STACK + home.get(), &[object]) == 1;
+    if push() {
+        return;
     }
-    if !waits || !push() {
+    send_away(seat, home);
+    if !push() {
         transfer::give(home, seat.lane, class, &[object], &mut Homecoming::default());
     }
 }

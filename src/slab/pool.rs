@@ -1,14 +1,16 @@
 //! A pool: the spans of one class on one node.
 //!
 //! Spans with a free object stand on the pool's list; full ones on none.  An empty span goes back to
-//! the page heap unless it is the only one with room, so that a pair at the edge does not thrash.
+//! the page heap unless it is short and the only one with room, so that a pair at the edge does not
+//! thrash.
 #![allow(unsafe_code, reason = "the node's record stands in its slice's metadata")]
 
 use super::span::{Refusal, Span};
 use crate::base::bits;
 use crate::base::classes::{CLASSES, Class, Shape};
 use crate::base::config::{
-    NODE_RECORD_BYTES, PAGEHEAP_RECORD_BYTES, RUN_SHIFT, RUNS_PER_COMPOUND, TRANSFER_RECORD_BYTES,
+    NODE_RECORD_BYTES, PAGEHEAP_RECORD_BYTES, RUN_BYTES, RUN_SHIFT, RUNS_PER_COMPOUND,
+    SPAN_KEPT_BYTES, TRANSFER_RECORD_BYTES,
 };
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicU64, Ordering};
@@ -218,7 +220,8 @@ impl Pool {
         }
         let alone = self.first.load(Ordering::Relaxed) as usize == run
             && span.next.load(Ordering::Relaxed) == 0;
-        if used > 0 || alone {
+        let is_kept = alone && shape.runs as usize * RUN_BYTES <= SPAN_KEPT_BYTES;
+        if used > 0 || is_kept {
             return None;
         }
         self.end_span(slice, run, shape);
