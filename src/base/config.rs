@@ -62,13 +62,8 @@ pub(crate) const BATCH_MAX: usize = 32;
 pub(crate) const BATCH_BYTES: usize = 128 << 10;
 /// Trays of a rack: whole batches of one class that wait between CPUs.  Few under loom.
 pub(crate) const RACK_TRAYS_MAX: usize = if cfg!(loom) { 2 } else { 64 };
-/// Bytes that one rack of small objects holds at most: all of a lane hold 16 MiB.
+/// Bytes that one rack holds at most, but at least one batch: all racks of a lane hold 40 MiB.
 pub(crate) const RACK_BYTES: usize = 512 << 10;
-/// Larger objects, in bytes, are counted: a rack may be full of them, but not all racks.
-pub(crate) const RACK_COUNTED_BYTES: usize = 1 << 10;
-/// Bytes of counted objects that all racks of a lane hold at most: a thousand objects of 16 KiB that go
-/// from one thread to another, twice.
-pub(crate) const LANE_BYTES: usize = 32 << 20;
 /// Lanes: CPUs that share a last-level cache share racks.  Further caches share the lanes of others.
 pub(crate) const LANES_MAX: usize = 16;
 

@@ -14,8 +14,7 @@ mod tests;
 
 use crate::base::classes::{CLASSES, Class};
 use crate::base::config::{
-    BATCH_MAX, LANE_BYTES, LANES_MAX, NODE_RECORD_BYTES, RACK_BYTES, RACK_COUNTED_BYTES,
-    RACK_TRAYS_MAX, TRANSFER_RECORD_BYTES,
+    BATCH_MAX, LANES_MAX, NODE_RECORD_BYTES, RACK_BYTES, RACK_TRAYS_MAX, TRANSFER_RECORD_BYTES,
 };
 use crate::base::ids::{LaneId, NodeIndex};
 use crate::base::sync::{AtomicUsize, Ordering};
@@ -142,17 +141,10 @@ pub(crate) fn census(slice: &Slice) -> u64 {
     racks.map(|rack| rack.states.objects() as u64).sum()
 }
 
-/// A counter on a cache line of its own.
-#[repr(C, align(64))]
-#[derive(Debug)]
-struct Held(AtomicUsize);
-
 /// The racks of one lane on one node: an address each, 0 while there is none.
 #[repr(C)]
 #[derive(Debug)]
 struct Racks {
-    /// Bytes of the objects in all racks whose classes are counted.
-    held: Held,
     by_class: [AtomicUsize; CLASSES],
 }
 
@@ -183,8 +175,7 @@ impl Racks {
 
     fn get(&'static self, class: Class) -> Option<RackOf> {
         let states = published(&self.by_class[class.index()])?;
-        let held = (class.shape().size as usize >= RACK_COUNTED_BYTES).then_some(&self.held.0);
-        Some(RackOf { states, class, held })
+        Some(RackOf { states, class })
     }
 
     fn ensure_rack(&'static self, slice: &Slice, class: Class) -> Option<RackOf> {
@@ -207,11 +198,8 @@ fn published<T>(word: &AtomicUsize) -> Option<&'static T> {
 
 /// Trays of a class's rack.
 fn trays(class: Class) -> usize {
-    let size = class.shape().size as usize;
-    if size >= RACK_COUNTED_BYTES {
-        return RACK_TRAYS_MAX;
-    }
-    (RACK_BYTES / (class.shape().batch as usize * size)).min(RACK_TRAYS_MAX)
+    let batch = class.shape().batch as usize * class.shape().size as usize;
+    (RACK_BYTES / batch).clamp(1, RACK_TRAYS_MAX)
 }
 
 /// A class's rack.
@@ -219,22 +207,12 @@ fn trays(class: Class) -> usize {
 struct RackOf {
     states: &'static Rack,
     class: Class,
-    /// Where the bytes of counted classes are counted.
-    held: Option<&'static AtomicUsize>,
 }
 
 impl RackOf {
     fn put(self, batch: &[usize]) -> bool {
         let count = u8::try_from(batch.len()).unwrap_or(0);
-        let bytes = batch.len() * self.class.shape().size as usize;
-        if self.held.is_some_and(|held| held.load(Ordering::Relaxed) + bytes > LANE_BYTES) {
-            return false;
-        }
         self.states.put(trays(self.class), count, |tray| {
-            // Counted before it can be taken, so that the count never falls below zero.
-            self.held.inspect(|held| {
-                held.fetch_add(bytes, Ordering::Relaxed);
-            });
             for (index, &object) in batch.iter().enumerate() {
                 self.word(tray, index).store(object, Ordering::Relaxed);
             }
@@ -250,9 +228,6 @@ impl RackOf {
                 *object = self.word(tray, index).load(Ordering::Relaxed);
             }
         });
-        if let Some(held) = self.held.filter(|_| taken > 0) {
-            held.fetch_sub(taken * self.class.shape().size as usize, Ordering::Relaxed);
-        }
         taken
     }
 

@@ -6,7 +6,7 @@ use std::vec::Vec;
 
 use super::{flush, give, sort, take};
 use crate::base::classes::Class;
-use crate::base::config::{BATCH_MAX, LANE_BYTES, RACK_COUNTED_BYTES};
+use crate::base::config::BATCH_MAX;
 use crate::base::ids::{LaneId, NodeIndex};
 use crate::region::tests::{NODES, Random, alone};
 use crate::slab::{self, Homecoming};
@@ -102,10 +102,7 @@ fn a_full_rack_sends_batches_to_the_spans_and_an_empty_one_asks_them() {
     let home = NodeIndex::new(2);
     for class in [8, 64, 1000, 20_000, 300_000, 1 << 20].map(class_of) {
         let wanted = class.shape().batch as usize;
-        let bytes = wanted * class.shape().size as usize;
-        let counted = class.shape().size as usize >= RACK_COUNTED_BYTES;
-        let most = if counted { LANE_BYTES / bytes } else { usize::MAX };
-        let trays = super::trays(class).min(most);
+        let trays = super::trays(class);
         let batches: Vec<_> = (0..trays + 2)
             .map(|_| {
                 let mut batch = [0; BATCH_MAX];
