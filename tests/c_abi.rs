@@ -141,6 +141,11 @@ fn holes_do_not_make_the_heap_grow() {
 }
 
 #[test]
+fn a_sparse_block_stays_sparse() {
+    passes("a_sparse_block_stays_sparse.c", &[], EVERY_SETTING);
+}
+
+#[test]
 fn running_out_gives_enomem() {
     let program = compile("running_out_gives_enomem.c", &[]);
     for &setting in EVERY_SETTING {

@@ -38,8 +38,8 @@ impl Slice {
             if !self.move_piece(from, to, count) {
                 moved = false;
                 let [from, to] = [from, to].map(|id| self.base() + id.offset());
-                // SAFETY: both blocks are the caller's, apart, and that long.
-                unsafe { mem::copy(from, to, piece.min(bytes - done)) };
+                // SAFETY: both blocks are the caller's, apart, and that long; `bytes` are whole pages.
+                unsafe { mem::copy_sparse(from, to, piece.min(bytes - done)) };
             }
             done += piece;
         }

@@ -281,6 +281,32 @@ pub(crate) unsafe fn copy(from: usize, to: usize, bytes: usize) {
     };
 }
 
+/// As [`copy`], for whole pages of which many may be untouched: what reads zeros at both ends stays so.
+///
+/// # Safety
+/// As [`copy`]; both addresses are multiples of 4096, as `bytes` is.
+pub(crate) unsafe fn copy_sparse(from: usize, to: usize, bytes: usize) {
+    const PAGE: usize = 4096;
+    for at in (0..bytes).step_by(PAGE) {
+        // SAFETY: the caller's promise.
+        let [source, target] = [from + at, to + at].map(|page| unsafe { is_zero::<PAGE>(page) });
+        if !(source && target) {
+            // SAFETY: as above.
+            unsafe { copy(from + at, to + at, PAGE) };
+        }
+    }
+}
+
+/// True when `N` bytes at `address` are zeros.
+///
+/// # Safety
+/// They may be read, and `address` and `N` are multiples of 16.
+unsafe fn is_zero<const N: usize>(address: usize) -> bool {
+    let words = core::ptr::with_exposed_provenance::<u128>(address);
+    // SAFETY: the caller's promise.
+    unsafe { core::slice::from_raw_parts(words, N / 16) }.iter().all(|&word| word == 0)
+}
+
 /// The word of a dead object that links it to the next: its first.
 pub(crate) fn link(object: usize) -> &'static crate::base::sync::AtomicUsize {
     // SAFETY: the object was just given up, is at least 8 bytes long and aligned to 8, is writable, and
