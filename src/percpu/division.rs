@@ -95,6 +95,8 @@ impl Division {
 
     /// After a fork that left the flip lock behind, maybe amid a change of these words: the next slab is
     /// packed.
+    #[cold]
+    #[inline(never)]
     pub(super) fn forget(&self) {
         self.words.store(0, Ordering::Relaxed);
         self.drop_bytes(self.bytes.load(Ordering::Relaxed));

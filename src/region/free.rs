@@ -179,13 +179,12 @@ impl Slice {
         }
         let low = self.lowest_free.load(Ordering::Relaxed).max(geometry().first);
         let (found, stop) = self.look(low, count, align, search);
-        let [used, free, _] = self.census();
-        if found.is_some() || stop >= self.frontier() || free <= used - free {
+        if found.is_some() || stop >= self.frontier() {
             return found;
         }
-        // Among many holes that are too small, and more is free than in use: where the last search found
-        // something, and if there is nothing any more, at others each time.  Else what fits behind them
-        // would never be found, and the frontier would move for ever.
+        // Among many holes that are too small: where the last search found something, and if there is
+        // nothing any more, at others each time.  Else what fits behind them would never be found, and
+        // the frontier would move for ever.
         let from = stop.max(self.rover.load(Ordering::Relaxed));
         let (found, stop) = self.look(from, count, align, search);
         let next = if found.is_some() { from } else { stop };
