@@ -103,6 +103,8 @@ const _: () = assert!(RUNS_PER_COMPOUND == 64, "a run map is one 64-bit word");
 const _: () = assert!(SLICE_BYTES_MAX * NODES_MAX <= RESERVE_BYTES_MAX);
 const _: () = assert!(BATCH_MAX * 8 <= 256, "a batch takes a quarter of the slow path's stack");
 
+/// Blocks of fewer bytes get less slack when realloc moves them.
+pub(crate) const SLACK_BYTES: usize = 8 << 10;
 /// Longest span, in bytes, of which a class keeps an empty one: a buffer that grew through all classes
 /// would leave one of each behind, 40 MiB of memory that has been written.
 pub(crate) const SPAN_KEPT_BYTES: usize = 64 << 10;

@@ -22,6 +22,7 @@ pub use stats::{Census, check, fail_call, print_stats, stats_json};
 use busy::Busy;
 
 use crate::base::classes::{CLASS_BYTES_MAX, Class};
+use crate::base::config::SLACK_BYTES;
 use crate::base::ids::NodeIndex;
 use crate::base::sync::Ordering;
 use crate::pageheap::emergency;
@@ -324,9 +325,11 @@ pub unsafe fn realloc(object: *mut u8, usable: usize, size: usize, align: usize)
 }
 
 /// What a block of `usable` bytes that has to move should get when it wants `size`: one that grew
-/// once often grows again: with three eighths more a third of the copies are left.
+/// once often grows again.  A quarter more halves the copies, three eighths leave a third; small blocks
+/// are many, and more for them is a tenth of a program's memory.
 fn with_slack(usable: usize, size: usize) -> usize {
-    if size > usable { size.max((usable + usable / 8 * 3).min(CLASS_BYTES_MAX)) } else { size }
+    let slack = if usable < SLACK_BYTES { usable / 4 } else { usable / 8 * 3 };
+    if size > usable { size.max((usable + slack).min(CLASS_BYTES_MAX)) } else { size }
 }
 
 /// True when the block at `object` is of a class and serves `size` bytes where it is: what most calls
@@ -368,7 +371,9 @@ unsafe fn replace(old: *mut u8, new: *mut u8, bytes: usize) {
 
 #[cold]
 fn resize(address: usize, usable: usize, size: usize) -> bool {
-    if stays(usable, size) {
+    // A large block gives back what it does not need, from an eighth on.
+    let gives_back = size > CLASS_BYTES_MAX && size < usable - usable / 8;
+    if stays(usable, size) && !gives_back {
         return true;
     }
     let Some(place) = region::locate(address) else { return false };

@@ -111,10 +111,13 @@ pub(crate) fn populate(address: usize, bytes: usize) {
 ///
 /// The kernel unmaps the target before it compares what is mapped with `RLIMIT_AS` and `RLIMIT_DATA`.
 /// Where a program has set them below that, it then refuses, and refuses a map in the hole, too.  So it
-/// must grant one page more first.
+/// must grant one page more first.  Several maps are not moved: newer kernels (6.17) may stop amid them,
+/// with some of the pages here and some there.
 pub(crate) fn move_pages(from: usize, to: usize, bytes: usize) -> Result<(), Errno> {
-    const PAGE: usize = 4096;
     release(map(PAGE)?, PAGE);
+    if !is_one_map(from, bytes) {
+        return Err(Errno(libc::EFAULT));
+    }
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
     note_split();
     // SAFETY: both ranges are the crate's own, and in the hands of the caller, who gives up what is in
@@ -129,6 +132,26 @@ pub(crate) fn move_pages(from: usize, to: usize, bytes: usize) -> Result<(), Err
         Err(_) => fill_hole(to, bytes),
     }
     moved.map(|_| ())
+}
+
+/// At most a base page, in bytes: the kernel rounds it up.
+const PAGE: usize = 4096;
+
+/// True when a range lies in one map of the process: programs split them by mseal, madvise or maps of
+/// their own.  Asks for more in place, which is refused either way, so it is not counted: with `EFAULT`
+/// where the map ends before the range does.  Kernel: mremap(2), ERRORS.
+fn is_one_map(address: usize, bytes: usize) -> bool {
+    if admit(Call::Mremap).is_err() {
+        refused(Call::Mremap);
+        return false;
+    }
+    let args = [address, bytes, bytes + PAGE, 0, 0, 0];
+    // SAFETY: at most a page is mapped that is not mapped yet.
+    match Errno::check(unsafe { syscall(libc::SYS_mremap, args) }) {
+        Ok(_) => release(address + bytes, PAGE),
+        Err(errno) => return errno != Errno(libc::EFAULT),
+    }
+    true
 }
 
 /// Maps zeros where a refused move (strict overcommit, no memory for page tables) may have left a hole.

@@ -147,8 +147,8 @@ macro_rules! __zeroed_hit {
 /// Code of the hit path of an aligned request: `$align` and `$size` name the registers of the arguments;
 /// `$begin` may leave for label 99, `$end` returns rax, and `$miss` brings back arguments that the section
 /// used (rcx and rdx) before the tail-jump to `$slow`.  The class of a size rounded up to the
-/// alignment keeps it.  Misses: an alignment that is no power of two, no bytes, or more than
-/// [`TABLE_MAX`](crate::seam::TABLE_MAX) of them after rounding.
+/// alignment keeps it, up to that of a run.  Misses: an alignment that is no power of two, or of a run and
+/// more; no bytes, or too many after rounding.
 ///
 /// Budget: no atomic read-modify-write, no lock, no system call, no call.
 #[doc(hidden)]
@@ -159,18 +159,22 @@ macro_rules! __aligned_hit {
             concat!(
                 $begin,
                 "\nlea rax, [", $align, " - 1]\ntest rax, ", $align, "\njnz 99f\n\
-                 lea r9, [", $size, " - 1]\nor r9, rax\ncmp r9, {table_max} - 1\nja 99f\n\
+                 lea r9, [", $size, " - 1]\nor r9, rax\ncmp r9, {table_max} - 1\nja 66f\n\
                  add r9d, 8\nshr r9d, 3\nlea rax, [rip + {table}]\nmovzx r9d, byte ptr [rax + r9]\n",
                 $crate::__section_open!(),
                 $crate::__section_take!("r9"),
                 $end,
-                "\n99: ",
+                "\n66: cmp r9, {class_max} - 1\nja 99f\ncmp ", $align, ", {run}\njae 99f\n\
+                 bsr ecx, r9d\nsub ecx, 3\nshr r9d, cl\nlea r9d, [r9 + rcx*8 - {bias}]\njmp 22b\n99: ",
                 $miss,
                 "\njmp {slow}\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             table = sym $crate::seam::TABLE,
             table_max = const $crate::seam::TABLE_MAX,
+            class_max = const $crate::seam::CLASS_BYTES_MAX,
+            bias = const $crate::seam::GEOMETRIC_BIAS,
+            run = const 1 << $crate::seam::RUN_SHIFT,
             slow = sym $slow,
         )
     };
