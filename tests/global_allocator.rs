@@ -33,6 +33,22 @@ fn a_vec_of_wide_items_grows_aligned() {
 }
 
 #[test]
+fn large_vecs_that_grow_side_by_side_keep_their_items() {
+    let mut vecs: [Vec<u64>; 4] = Default::default();
+    for n in 0..3_000_000 {
+        for (which, items) in vecs.iter_mut().enumerate() {
+            items.push(n ^ which as u64);
+        }
+    }
+    for (which, items) in vecs.iter_mut().enumerate() {
+        assert!(items.iter().zip(0..).all(|(&item, n)| item == n ^ which as u64), "{which}");
+        items.truncate(200_000);
+        items.shrink_to_fit();
+        assert!(items.iter().zip(0..).all(|(&item, n)| item == n ^ which as u64), "{which}");
+    }
+}
+
+#[test]
 fn zeroed_memory_is_zero_after_dirty_frees() {
     for size in [1_usize, 8, 100, 4096, 40_000, 300_000, 3_000_000] {
         for _ in 0..20 {

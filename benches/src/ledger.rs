@@ -6,8 +6,18 @@ use crate::table::Table;
 use std::collections::BTreeMap;
 
 /// The entries whose hit paths are kept. `calloc` is not among them: it clears, by a call.
-pub const ENTRIES: [&str; 8] =
-    ["malloc", "free", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm"];
+pub const ENTRIES: [&str; 10] = [
+    "malloc",
+    "free",
+    "aligned_alloc",
+    "posix_memalign",
+    "_Znwm",
+    "_Znam",
+    "_ZdlPv",
+    "_ZdaPv",
+    "_ZdlPvm",
+    "_ZdaPvm",
+];
 
 const HEADING: [&str; 5] = ["#symbol", "instructions", "memory", "thread", "branches"];
 

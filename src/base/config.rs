@@ -28,7 +28,8 @@ pub(crate) const FREE_RESIDENT_MIN: u32 = 16;
 /// Free compounds that keep their pages, per node, are at most this fraction of those in use, where
 /// that is more.  Beyond, each call that takes or gives compounds gives the pages of one back.
 pub(crate) const FREE_RESIDENT_FRACTION: u32 = 8;
-/// Free compounds with pages, per node, beyond which a call gives back all that it adds: 256 MiB.
+/// Free compounds with pages, per node, beyond which a call gives back all that it adds: 256 MiB, or that
+/// fraction of those in use, where it is more.
 /// A program that frees more and never calls again keeps no more than this.  Four buffers that grow
 /// together to 64 MiB, again and again, take 1.4 times as long with 128 MiB, and 1.8 times with 32.
 pub(crate) const FREE_RESIDENT_HARD: u32 = 128;
@@ -62,7 +63,7 @@ pub(crate) const BATCH_MAX: usize = 32;
 pub(crate) const BATCH_BYTES: usize = 128 << 10;
 /// Trays of a rack: whole batches of one class that wait between CPUs.  Few under loom.
 pub(crate) const RACK_TRAYS_MAX: usize = if cfg!(loom) { 2 } else { 64 };
-/// Bytes that one rack holds at most, but at least one batch: all racks of a lane hold 40 MiB.
+/// Bytes that one rack holds at most, but at least one batch: all racks of a lane hold 51 MiB of a node.
 pub(crate) const RACK_BYTES: usize = 512 << 10;
 /// Lanes: CPUs that share a last-level cache share racks.  Further caches share the lanes of others.
 pub(crate) const LANES_MAX: usize = 16;

@@ -8,7 +8,7 @@
 
 use core::alloc::Layout;
 
-use super::{alloc_aligned, hit, resize, serves, usable_size};
+use super::{alloc_aligned, hit, outgrow, resize, serves, usable_size};
 use crate::base::classes::Class;
 use crate::sys::mem;
 
@@ -72,6 +72,12 @@ pub(super) unsafe fn change(block: *mut u8, old: Layout, new: Layout) -> *mut u8
     // SAFETY: the caller's promise.
     if may_stay && unsafe { stays(block, old, new) } {
         return block;
+    }
+    if new.size() > old.size() && Class::of_layout(new.size(), new.align()).is_none() {
+        // SAFETY: the block is live.
+        let usable = unsafe { usable_size(block) }.unwrap_or(old.size());
+        // SAFETY: the caller's promise.
+        return unsafe { outgrow(block, usable.min(new.size()), new.size(), new.align()) };
     }
     let moved = alloc_aligned(new.size(), new.align());
     if moved.is_null() {

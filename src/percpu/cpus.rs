@@ -122,7 +122,7 @@ impl Seat {
     }
 }
 
-/// Objects in all slabs, misses, and objects drained: for stats.
+/// CPUs with a slab, objects in all slabs, misses, and objects drained: for stats.
 pub(crate) fn census() -> [u64; 4] {
     let mut sums = [0; 4];
     for cpu in (0..count()).filter_map(|cpu| record(CpuId(u32::try_from(cpu).ok()?))) {

@@ -4,7 +4,8 @@
 //! the CPU's slow path divide it anew:
 //!
 //! - A class misses again while it holds less than two batches: it gets four times as much, up to
-//!   those; what is wanted five times in a program's life divides nothing.  Not so for large objects ([`SLAB_EAGER_BYTES`]): most of them are wanted once.
+//!   those.  The first miss, which brings five objects, is all that many a class has in a short program.
+//!   Not so for large objects ([`SLAB_EAGER_BYTES`]): most of them are wanted once.
 //! - An object is wanted of a class that overflowed since it last grew: what went down then would have
 //!   served now, so the class gets twice as much.
 //!

@@ -72,7 +72,8 @@ fn take_near(
 }
 
 /// Takes an object back after a miss: on its home's CPU it goes to the slab, elsewhere to the stack
-/// of objects that go home; a full stack gives a batch to the layers below first.
+/// of objects that go home.  A full stack gets more room where that pays, or else gives a batch to the
+/// layers below; an object of a class that has no room at all goes there by itself.
 pub(crate) fn free(object: usize, home: NodeIndex, class: Class) {
     let Some(seat) = seat() else {
         spans::give(home, class, &[object], &mut Homecoming::default());

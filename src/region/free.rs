@@ -6,8 +6,9 @@
 //! byte 16  kept    64  bit c: free compound c is kept for the block before it to grow into
 //! byte 24  seams   64  see [`super::moves`]: not under the lock
 //! ```
-//! A search goes through the maps of all compounds below the frontier, 64 of them a step, and takes the
-//! shortest range that fits, the lowest of equals.  What is kept for a block to grow into serves others only
+//! A search goes through the maps, 64 compounds a step, and takes the shortest range that fits, the lowest
+//! of equals, of the first [`RANGES_SEARCHED`] that it meets; and where none of them fits, of so many
+//! others, where the rover has come to.  What is kept for a block to grow into serves others only
 //! when there is nothing else.
 #![allow(unsafe_code, reason = "the maps stand at a fixed offset of the slice")]
 

@@ -5,7 +5,8 @@
 //!
 //! Free compounds keep their pages up to a cap: 32 MiB, or an eighth of what is in use.  Beyond it each
 //! call that takes or gives compounds gives the pages of one back to the system, so no call pays for
-//! more than 2 MiB of them; only what passes 256 MiB goes at once, with the call that frees it.
+//! more than 2 MiB of them; only what passes 256 MiB, or that eighth where it is more, goes at once, with
+//! the call that frees it.
 #![allow(unsafe_code, reason = "metadata records live at fixed offsets of the slice")]
 
 use super::compound::{Head, State};
@@ -202,7 +203,7 @@ impl Slice {
     }
 
     /// Hands out `count` adjacent compounds, the first one's address a multiple of `align` compounds, a
-    /// power of two: the shortest free range that fits serves, or else the frontier.
+    /// power of two: the shortest of the free ranges that are looked at serves, or else the frontier.
     pub(crate) fn take(&self, count: u32, align: u32) -> Result<Taken, Exhausted> {
         self.take_roomy(count, align, 0)
     }

@@ -309,7 +309,6 @@ pub(crate) unsafe fn copy(from: usize, to: usize, bytes: usize) {
 /// # Safety
 /// As [`copy`]; both addresses are multiples of 4096, as `bytes` is.
 pub(crate) unsafe fn copy_sparse(from: usize, to: usize, bytes: usize) {
-    const PAGE: usize = 4096;
     for at in (0..bytes).step_by(PAGE) {
         // SAFETY: the caller's promise.
         let [source, target] = [from + at, to + at].map(|page| unsafe { is_zero::<PAGE>(page) });

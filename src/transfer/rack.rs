@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! byte 0    states[64]   8 bits each: 0 empty, 1 to 32 objects of a batch, 255 in somebody's hand
-//! byte 64   trays        `BATCH_MAX` words each, or as many as a batch of the class has
+//! byte 64   trays        as many words each as a batch of the class has objects
 //! ```
 //! Who puts a batch down takes the first empty tray by one compare-exchange, writes the objects, and
 //! shows them by a store; who takes one up does the same the other way round.  Nobody ever waits for
 //! another: a tray in the hand of a thread that sleeps, or that a fork left behind, is one tray less.
-//! The first fitting tray is taken, so that a rack that is seldom full touches little memory, and a
-//! batch that was put down last comes back while it is warm.
+//! The first fitting tray is taken, so that a rack that is seldom full touches little memory, and where
+//! threads put down and take up in turns, a batch comes back while it is warm.
 //!
 //! | site | order | pairs with | why |
 //! |---|---|---|---|
