@@ -51,6 +51,7 @@ pub(crate) fn take_runs(node: NodeIndex, count: u32) -> Result<usize, Exhausted>
         return Ok(run);
     }
     let id = slice.take(1, 1)?.first;
+    slice.prefer_huge(id);
     slice.head(id).begin_runs(count);
     heap.relist(slice, id);
     Ok(run_number(id, 0))

@@ -14,12 +14,13 @@ use super::free::Search;
 use super::frontier::Frontier;
 use super::geometry::{Geometry, HEAD_BYTES};
 use crate::base::config::{
-    COMMIT_STEP, COMPOUND_BYTES, COMPOUND_SHIFT, NODE_RECORD_BYTES, ROOM_STEP, RUN_SHIFT,
-    SLAB_BYTES_PACKED,
+    COMMIT_STEP, COMPOUND_BYTES, COMPOUND_SHIFT, HUGE_FROM, NODE_RECORD_BYTES, ROOM_STEP,
+    RUN_SHIFT, SLAB_BYTES_PACKED, SPLITS_MAX,
 };
 use crate::base::ids::{CompoundId, KernelNode, NodeIndex};
 use crate::base::sync::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::sys::errno::Errno;
+use crate::sys::fault::splits;
 use crate::sys::lock::{Held, Lock, Rank};
 use crate::sys::mem;
 use crate::topo;
@@ -240,6 +241,16 @@ impl Slice {
         self.commit(first + count).ok()?;
         self.mark_free(skipped, first + count - skipped, false);
         Some(first)
+    }
+
+    /// Asks for a huge page under a compound that is about to be cut into runs, which fill it, once the
+    /// heap has grown: a small one lives on few base pages.  Blocks of whole compounds may be sparse, so
+    /// it is not asked for them.
+    pub(crate) fn prefer_huge(&self, id: CompoundId) {
+        let [used, free, _] = self.census();
+        if used - free > HUGE_FROM && splits() < SPLITS_MAX {
+            mem::prefer_huge(self.base() + id.offset(), COMPOUND_BYTES);
+        }
     }
 
     /// Hands out `count` fresh compounds without the lock: for signal handlers.

@@ -192,6 +192,12 @@ pub(crate) fn maps_max() -> u32 {
     max.unwrap_or(DEFAULT)
 }
 
+/// Asks for huge pages under a range.  Kernel: madvise(2), `MADV_HUGEPAGE`.
+pub(crate) fn prefer_huge(address: usize, bytes: usize) {
+    // A refusal (a kernel without them) leaves base pages.
+    let _ = advise(address, bytes, libc::MADV_HUGEPAGE);
+}
+
 /// Leaves a range out of core dumps.
 pub(crate) fn no_dump(address: usize, bytes: usize) {
     // A refusal only makes dumps larger.
