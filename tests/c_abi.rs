@@ -116,6 +116,11 @@ fn parked_blocks_serve_again() {
 }
 
 #[test]
+fn a_grown_heap_asks_for_huge_pages() {
+    passes("a_grown_heap_asks_for_huge_pages.c", &[], &[Setting::Default, Setting::NoRseq]);
+}
+
+#[test]
 fn a_parked_block_does_not_stay() {
     passes("a_parked_block_does_not_stay.c", &[], &[Setting::Default, Setting::NoRseq]);
 }
