@@ -55,7 +55,7 @@ unit: build ## unit and integration tests, on the release build; a first second 
 loom: ## every interleaving of the lock-free protocols
 	@scripts/loom
 
-miri: ## the pure parts under Miri; where it is not installed, under valgrind
+miri: ## the pure parts under Miri, which CI installs, or else under valgrind
 	@scripts/miri
 
 counts: build ## the instructions of the hit paths, against benches/counts.txt
