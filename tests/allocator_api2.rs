@@ -157,3 +157,38 @@ fn a_request_past_all_memory_is_an_error() {
     // SAFETY: the block stayed.
     unsafe { HEAP.deallocate(block.cast(), small) };
 }
+
+/// Shrunk by less than an eighth, it keeps its length; only its alignment makes it move.
+#[test]
+fn a_block_longer_than_its_layout_leaves_its_new_neighbours_alone() {
+    const MIB: usize = 1 << 20;
+    let wide = layout(8 * MIB - MIB / 32, 16 * MIB);
+    let holes: [_; 6] = std::array::from_fn(|_| {
+        let hole = HEAP.allocate(wide).expect("memory");
+        let neighbour = HEAP.allocate(layout(2 * MIB, 16)).expect("memory");
+        fill(neighbour, 2 * MIB);
+        (hole, neighbour)
+    });
+    let long = layout(17 * MIB / 2, 16);
+    let short = layout(8 * MIB - MIB / 16, 16);
+    let blocks: [_; 4] = std::array::from_fn(|_| {
+        let block = HEAP.allocate(long).expect("memory");
+        fill(block, long.size());
+        // SAFETY: the block is live, of that layout.
+        unsafe { HEAP.shrink(block.cast(), long, short) }.expect("memory")
+    });
+    for (hole, _) in &holes {
+        // SAFETY: the block is live, of that layout.
+        unsafe { HEAP.deallocate(hole.cast(), wide) };
+    }
+    for block in blocks {
+        // SAFETY: the block is live, of that layout.
+        let block = unsafe { HEAP.grow(block.cast(), short, wide) }.expect("memory");
+        assert!(holds(block, short.size()));
+    }
+    for _ in 0..100 {
+        let zeroed = HEAP.allocate_zeroed(layout(2 * MIB, 16)).expect("memory");
+        assert!(bytes(zeroed, 2 * MIB).iter().all(|&byte| byte == 0), "written by another");
+    }
+    assert!(holes.iter().all(|(_, neighbour)| holds(*neighbour, 2 * MIB)), "overwritten");
+}

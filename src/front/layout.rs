@@ -8,7 +8,7 @@
 
 use core::alloc::Layout;
 
-use super::{alloc_aligned, hit, outgrow, resize, serves, usable_size};
+use super::{alloc_aligned, hit, outgrow, replace, resize, serves, usable_size};
 use crate::base::classes::Class;
 use crate::sys::mem;
 
@@ -73,22 +73,22 @@ pub(super) unsafe fn change(block: *mut u8, old: Layout, new: Layout) -> *mut u8
     if may_stay && unsafe { stays(block, old, new) } {
         return block;
     }
-    if new.size() > old.size() && Class::of_layout(new.size(), new.align()).is_none() {
+    if Class::of_layout(new.size(), new.align()).is_none() {
         // SAFETY: the block is live.
         let usable = unsafe { usable_size(block) }.unwrap_or(old.size());
-        // SAFETY: the caller's promise.
-        return unsafe { outgrow(block, usable.min(new.size()), new.size(), new.align()) };
+        // A block that was shrunk in place may be longer than what it is to become.
+        if usable < new.size() {
+            // SAFETY: the caller's promise.
+            return unsafe { outgrow(block, usable, new.size(), new.align()) };
+        }
     }
     let moved = alloc_aligned(new.size(), new.align());
     if moved.is_null() {
         // A shrink that finds no smaller block is served by the one it has.
         return if may_stay && new.size() <= old.size() { block } else { moved };
     }
-    let bytes = old.size().min(new.size());
-    // SAFETY: both blocks are live and apart, and at least that long.
-    unsafe { mem::copy(block.expose_provenance(), moved.expose_provenance(), bytes) };
-    // SAFETY: the caller gives the old block up.
-    unsafe { free(block, old) };
+    // SAFETY: both blocks are live and apart, and at least that long; the caller gives the old one up.
+    unsafe { replace(block, moved, old.size().min(new.size())) };
     moved
 }
 

@@ -184,6 +184,7 @@ pub(crate) fn relocate(from: &Place, to: &Place) -> bool {
         return false;
     }
     let bytes = usable(from);
+    debug_assert!(bytes <= usable(to), "the block would be brought over the next one");
     if !from.slice.bring(from.compound(), to.compound(), bytes) {
         give(from);
         return true;
