@@ -241,27 +241,32 @@ pub fn alloc_aligned(size: usize, align: usize) -> *mut u8 {
 #[must_use]
 pub fn alloc_zeroed(size: usize, align: usize) -> *mut u8 {
     let Some(class) = Class::of_small(size, align) else { return zeroed_by_length(size, align) };
-    let block = hit::alloc_class(class.index());
+    // SAFETY: the block is fresh, of a class that holds `size` bytes, and nobody else's.
+    unsafe { zeroed(hit::alloc_class(class.index()), size) }
+}
+
+/// Clears the first `size` bytes of a block, if there is one.
+///
+/// # Safety
+/// `block` is null, or that long and nobody else's.
+unsafe fn zeroed(block: *mut u8, size: usize) -> *mut u8 {
     if !block.is_null() {
-        // SAFETY: the block is fresh, of a class that holds `size` bytes, and nobody else's.
+        // SAFETY: the caller's promise.
         unsafe { mem::zero(block.expose_provenance(), size) };
     }
     block
 }
 
 fn zeroed_by_length(size: usize, align: usize) -> *mut u8 {
-    let (block, zeroed) = match Class::of_layout(size, align) {
+    let (block, is_zero) = match Class::of_layout(size, align) {
         Some(class) => (hit::alloc_class(class.index()), false),
         None => {
-            let (block, zeroed) = alloc_large(size, align, Want::Block);
-            (block, zeroed || (!block.is_null() && large::empty(block.expose_provenance())))
+            let (block, is_zero) = alloc_large(size, align, Want::Block);
+            (block, is_zero || (!block.is_null() && large::empty(block.expose_provenance())))
         }
     };
-    if !block.is_null() && !zeroed {
-        // SAFETY: the block is fresh, at least `size` bytes long, and nobody else's.
-        unsafe { mem::zero(block.expose_provenance(), size) };
-    }
-    block
+    // SAFETY: the block is fresh, at least `size` bytes long, and nobody else's.
+    if is_zero { block } else { unsafe { zeroed(block, size) } }
 }
 
 /// Takes a block back.

@@ -28,6 +28,16 @@ fn protection(bits: i32) -> usize {
     usize::try_from(bits).unwrap_or(0)
 }
 
+/// A map of no file.
+///
+/// # Safety
+/// As [`syscall`]: with `MAP_FIXED` the caller answers for what was mapped there.
+unsafe fn mmap(address: usize, bytes: usize, access: i32, flags: i32) -> Result<usize, Errno> {
+    let args = [address, bytes, protection(access), protection(flags), usize::MAX, 0];
+    // SAFETY: the caller's promise.
+    unsafe { call(Call::Mmap, libc::SYS_mmap, args) }
+}
+
 /// An address inside the program or library that this crate is linked into.
 pub(crate) fn module_address() -> usize {
     core::ptr::from_ref(&HOT).expose_provenance()
@@ -38,13 +48,7 @@ pub(crate) fn module_address() -> usize {
 pub(crate) fn reserve(hint: usize, bytes: usize) -> Result<usize, Errno> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new map at an address that the kernel chooses touches nothing that exists.
-    unsafe {
-        call(
-            Call::Mmap,
-            libc::SYS_mmap,
-            [hint, bytes, protection(libc::PROT_NONE), protection(flags), usize::MAX, 0],
-        )
-    }
+    unsafe { mmap(hint, bytes, libc::PROT_NONE, flags) }
 }
 
 /// Maps `bytes` of zeroed, writable memory.
@@ -52,13 +56,7 @@ pub(crate) fn map(bytes: usize) -> Result<usize, Errno> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: as in `reserve`.
-    unsafe {
-        call(
-            Call::Mmap,
-            libc::SYS_mmap,
-            [0, bytes, protection(access), protection(flags), usize::MAX, 0],
-        )
-    }
+    unsafe { mmap(0, bytes, access, flags) }
 }
 
 /// Unmaps a range that [`reserve`] or [`map`] returned, or a part of it.
@@ -161,13 +159,7 @@ fn fill_hole(address: usize, bytes: usize) {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     note_split();
     // SAFETY: the range is this crate's own, and the caller has given up what is in it.
-    let filled = unsafe {
-        call(
-            Call::Mmap,
-            libc::SYS_mmap,
-            [address, bytes, protection(access), protection(flags), usize::MAX, 0],
-        )
-    };
+    let filled = unsafe { mmap(address, bytes, access, flags) };
     if filled.is_err() {
         // Any other map could come to stand there, and be taken for ours.
         die(format_args!("the system has unmapped {address:#x} and refuses to map it again"));
