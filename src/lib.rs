@@ -84,11 +84,16 @@ pub use percpu::{Drained, How};
 #[doc(hidden)]
 #[cfg(not(loom))]
 pub mod seam {
-    pub use crate::base::classes::{CLASS_BYTES_MAX, GEOMETRIC_BIAS, TABLE, TABLE_MAX};
+    pub use crate::base::classes::{
+        CLASS_BYTES_MAX, GEOMETRIC_BIAS, REMOTE_CLASSES, TABLE, TABLE_MAX,
+    };
     pub use crate::base::config::{CPUS_MAX, RUN_SHIFT};
     pub use crate::front::{
         die_of_no_new, die_of_panic, die_of_stranger, free_if_ours, serves, slow_alloc,
         vfork_begin, vfork_end,
     };
-    pub use crate::sys::arch::{HOT, SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_RUNS_OFFSET};
+    pub use crate::sys::arch::{
+        HOT, SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_REGION_OFFSET, SLAB_REMOTE_OFFSET,
+        SLAB_RUNS_OFFSET,
+    };
 }

@@ -78,6 +78,11 @@ fn drains_bring_objects_home() {
 }
 
 #[test]
+fn an_object_of_another_node_waits_without_a_miss() {
+    passes("an_object_of_another_node_waits_without_a_miss.c", &[], &[Setting::FakeNodes]);
+}
+
+#[test]
 fn large_blocks_freed_elsewhere_serve_again() {
     passes("large_blocks_freed_elsewhere_serve_again.c", &[], &[Setting::FakeNodes]);
 }

@@ -12,7 +12,7 @@
 
 use core::alloc::Layout;
 
-use super::config::{BATCH_BYTES, BATCH_MAX, RUN_BYTES};
+use super::config::{BATCH_BYTES, BATCH_MAX, REMOTE_BYTES_EACH, RUN_BYTES};
 
 /// A size class: 1 to [`CLASSES`] - 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -24,6 +24,8 @@ pub(crate) const CLASSES: usize = 114;
 pub const CLASS_BYTES_MAX: usize = 1 << 20;
 /// Largest size that goes through the table, in bytes.
 pub const TABLE_MAX: usize = 1024;
+/// Classes 1 to this one wait on a CPU of another node to go home together.
+pub const REMOTE_CLASSES: usize = class_of(REMOTE_BYTES_EACH) as usize;
 /// Largest size whose classes are 16 bytes apart.
 const LINEAR_MAX: usize = 128;
 /// Object bits of one span: a bitmap's length.

@@ -22,6 +22,11 @@ impl NodeIndex {
     pub(crate) const fn get(self) -> usize {
         self.0 as usize
     }
+
+    /// The index as a byte.
+    pub(crate) const fn byte(self) -> u8 {
+        self.0
+    }
 }
 
 /// A node's number in the kernel: `/sys/devices/system/node/nodeN`; may have holes.

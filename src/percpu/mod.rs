@@ -16,8 +16,8 @@ pub(crate) use cpus::{census, start};
 pub use drain::{Drained, How};
 pub(crate) use drain::{drain_all, drain_cpu, reclaim};
 
-use crate::base::classes::Class;
-use crate::base::config::{BATCH_MAX, REMOTE_BYTES_EACH};
+use crate::base::classes::{Class, REMOTE_CLASSES};
+use crate::base::config::BATCH_MAX;
 use crate::base::ids::NodeIndex;
 use crate::region::Exhausted;
 use crate::slab::{self as spans, Homecoming};
@@ -111,7 +111,7 @@ fn overflow(seat: &Seat, class: Class) {
 
 /// Takes back an object of another node, which waits on its stack to go home with others.
 fn free_away(seat: &Seat, object: usize, home: NodeIndex, class: Class) {
-    if class.shape().size as usize > REMOTE_BYTES_EACH {
+    if class.index() > REMOTE_CLASSES {
         spans::give(home, class, &[object], &mut Homecoming::default());
         return;
     }

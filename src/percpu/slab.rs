@@ -6,7 +6,9 @@ use crate::base::config::{ROOM_SLABS, SLAB_BYTES_LEAST, SLAB_BYTES_MAX};
 use crate::base::ids::{CpuId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicUsize, Ordering};
 use crate::region::{self, Slice};
-use crate::sys::arch::{SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_RUNS_OFFSET, STACKS};
+use crate::sys::arch::{
+    SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_REGION_OFFSET, SLAB_RUNS_OFFSET, STACKS,
+};
 use crate::sys::mem;
 
 /// Bytes before the stacks.
@@ -24,6 +26,9 @@ struct Header {
     generation: AtomicUsize,
     node: AtomicU32,
     cpu: AtomicU32,
+    region: AtomicUsize,
+    region_bytes: AtomicUsize,
+    slice_shift: AtomicUsize,
 }
 
 /// A slab, by its address.
@@ -86,6 +91,10 @@ impl Slab {
         header.generation.store(generation, Ordering::Relaxed);
         header.node.store(u32::try_from(node.get()).unwrap_or(0), Ordering::Relaxed);
         header.cpu.store(cpu.0, Ordering::Relaxed);
+        let slices = region::slices();
+        header.region.store(slices.start, Ordering::Relaxed);
+        header.region_bytes.store(slices.len(), Ordering::Relaxed);
+        header.slice_shift.store(region::geometry().shift(), Ordering::Relaxed);
     }
 
     fn header(self) -> &'static Header {
@@ -130,4 +139,7 @@ impl Slab {
 const _: () = assert!(core::mem::offset_of!(Header, limits) == SLAB_LIMITS_OFFSET);
 const _: () = assert!(core::mem::offset_of!(Header, base) == SLAB_BASE_OFFSET);
 const _: () = assert!(core::mem::offset_of!(Header, runs) == SLAB_RUNS_OFFSET);
+const _: () = assert!(core::mem::offset_of!(Header, region) == SLAB_REGION_OFFSET);
+const _: () = assert!(core::mem::offset_of!(Header, region_bytes) == SLAB_REGION_OFFSET + 8);
+const _: () = assert!(core::mem::offset_of!(Header, slice_shift) == SLAB_REGION_OFFSET + 16);
 const _: () = assert!(size_of::<Header>() < HEADER_BYTES);

@@ -77,6 +77,11 @@ impl Geometry {
         [(0, RUNS_PER_COMPOUND), (self.heads, HEAD_BYTES), spans]
     }
 
+    /// Binary logarithm of the slice's bytes.
+    pub(crate) const fn shift(&self) -> usize {
+        self.bytes.trailing_zeros() as usize
+    }
+
     /// Runs of the slice.
     pub(crate) const fn runs(&self) -> usize {
         self.bytes / RUN_BYTES

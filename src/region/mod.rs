@@ -11,6 +11,7 @@ mod slice;
 pub(crate) mod tests;
 
 use core::cell::UnsafeCell;
+use core::ops::Range;
 
 pub(crate) use compound::{Head, Left, State};
 pub(crate) use geometry::Geometry;
@@ -149,8 +150,7 @@ pub(crate) fn locate(address: usize) -> Option<Place> {
     if address < base || address >= END.load(Ordering::Relaxed) {
         return None;
     }
-    let shift = geometry().bytes.trailing_zeros();
-    let number = (address - base) >> shift;
+    let number = (address - base) >> geometry().shift();
     let slice = SLICES.get(number)?;
     Some(Place {
         slice,
@@ -162,15 +162,28 @@ pub(crate) fn locate(address: usize) -> Option<Place> {
 /// The class byte of the run that `address` lies in; 0 for memory that is not ours.  The same as by way of
 /// [`locate`], in half the time.
 pub(crate) fn class_byte(address: usize) -> u8 {
+    home_and_class(address).1
+}
+
+/// The node of `address`, and the class byte of the run that it lies in; node 0 and 0 for memory that is not
+/// ours.
+pub(crate) fn home_and_class(address: usize) -> (NodeIndex, u8) {
     let base = BASE.load(Ordering::Acquire);
     if address < base || address >= END.load(Ordering::Relaxed) {
-        return 0;
+        return (NodeIndex::ZERO, 0);
     }
-    let within = (address - base) & (geometry().bytes - 1);
-    let slice_base = address - within;
+    let number = (address - base) >> geometry().shift();
+    let slice_base = base + (number << geometry().shift());
     #[expect(unsafe_code, reason = "a class byte at a computed address")]
     // SAFETY: each run has its byte at its slice's base, readable from the start.
-    unsafe { mem::record::<AtomicU8>(slice_base + (within >> RUN_SHIFT)) }.load(Ordering::Acquire)
+    let byte =
+        unsafe { mem::record::<AtomicU8>(slice_base + ((address - slice_base) >> RUN_SHIFT)) };
+    (NodeIndex::new(number), byte.load(Ordering::Acquire))
+}
+
+/// The addresses of all slices.
+pub(crate) fn slices() -> Range<usize> {
+    BASE.load(Ordering::Acquire)..END.load(Ordering::Relaxed)
 }
 
 /// A node's slice.

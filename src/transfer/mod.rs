@@ -65,18 +65,29 @@ pub(crate) fn give(
 /// [`BATCH_MAX`] at once.
 pub(crate) fn sort(objects: &mut [usize], mut deliver: impl FnMut(NodeIndex, Class, &[usize])) {
     for objects in objects.chunks_mut(BATCH_MAX) {
-        let mut destinations = [Destination::default(); BATCH_MAX];
-        for (destination, &object) in destinations.iter_mut().zip(&*objects) {
-            *destination = Destination::of(object);
+        let first = Destination::of(objects[0]);
+        if objects[1..].iter().all(|&object| Destination::of(object) == first) {
+            first.receive(objects, &mut deliver);
+        } else {
+            sort_mixed(objects, &mut deliver);
         }
-        let destinations = &mut destinations[..objects.len()];
-        insertion_sort(objects, destinations);
-        let mut rest = &*objects;
-        for same in destinations.chunk_by(PartialEq::eq) {
-            let (batch, others) = rest.split_at(same.len());
-            deliver(same[0].home, same[0].class, batch);
-            rest = others;
-        }
+    }
+}
+
+/// [`sort`] for objects of several destinations, at most [`BATCH_MAX`].
+#[inline(never)]
+fn sort_mixed(objects: &mut [usize], deliver: &mut impl FnMut(NodeIndex, Class, &[usize])) {
+    let mut destinations = [Destination::default(); BATCH_MAX];
+    for (destination, &object) in destinations.iter_mut().zip(&*objects) {
+        *destination = Destination::of(object);
+    }
+    let destinations = &mut destinations[..objects.len()];
+    insertion_sort(objects, destinations);
+    let mut rest = &*objects;
+    for same in destinations.chunk_by(PartialEq::eq) {
+        let (batch, others) = rest.split_at(same.len());
+        same[0].receive(batch, deliver);
+        rest = others;
     }
 }
 
@@ -92,27 +103,25 @@ fn insertion_sort(objects: &mut [usize], destinations: &mut [Destination]) {
     }
 }
 
-/// Where an object goes: two bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Destination {
-    home: NodeIndex,
-    class: Class,
-}
-
-impl Default for Destination {
-    fn default() -> Self {
-        Self { home: NodeIndex::ZERO, class: Class::EIGHT }
-    }
-}
+/// Where an object goes: its class in the low byte, its home above, so that one comparison orders two.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+struct Destination(u16);
 
 impl Destination {
     fn of(object: usize) -> Self {
-        let place = region::locate(object);
-        let class = Class::from_byte(region::class_byte(object));
-        match (place, class) {
-            (Some(place), Some(class)) => Self { home: place.node, class },
+        let (home, byte) = region::home_and_class(object);
+        if byte == 0 {
             // Its span went back to the page heap, so all its objects were free: this one was freed twice.
-            _ => misuse(Fault::DoubleFree, object),
+            misuse(Fault::DoubleFree, object);
+        }
+        Self(u16::from_be_bytes([home.byte(), byte]))
+    }
+
+    /// Calls `deliver` with objects that go here.
+    fn receive(self, objects: &[usize], deliver: &mut impl FnMut(NodeIndex, Class, &[usize])) {
+        let [home, byte] = self.0.to_be_bytes();
+        if let Some(class) = Class::from_byte(byte) {
+            deliver(NodeIndex::new(home.into()), class, objects);
         }
     }
 }

@@ -16,6 +16,9 @@
 //! byte 3088   heap bytes    offset of the slice's second class bytes, those of Heaps
 //! byte 3096   generation    counts the slabs this CPU has had
 //! byte 3104   node, cpu     whose slab this is, 32 bits each
+//! byte 3112   region        first byte of the first node's slice
+//! byte 3120   region bytes  of all slices together; 0 makes every free of another node's object miss
+//! byte 3128   slice shift   a slice's bytes are this power of two
 //! byte 4096   stacks
 //! ```
 //! Tops and limits are addresses, not indices: on the processors measured, a load whose address is
@@ -44,6 +47,10 @@ pub const SLAB_LIMITS_OFFSET: usize = STACKS * 8;
 pub const SLAB_BASE_OFFSET: usize = 2 * STACKS * 8;
 /// Offset of the slice's number of runs from the slab, in bytes.
 pub const SLAB_RUNS_OFFSET: usize = SLAB_BASE_OFFSET + 8;
+/// Offset of the region's base, length and the slice shift from the slab, in bytes.
+pub const SLAB_REGION_OFFSET: usize = SLAB_BASE_OFFSET + 40;
+/// Offset of the top of node 0's objects from the slab, in bytes.
+pub const SLAB_REMOTE_OFFSET: usize = REMOTE_STACK * 8;
 
 /// Offset of `cpu_id` in an rseq area, in bytes (linux/rseq.h).
 pub(crate) const RSEQ_CPU_ID: usize = 4;

@@ -48,12 +48,12 @@ macro_rules! __section_pop {
     };
 }
 
-/// Finds the class byte of the object in rdi, in slab rcx: it is at rax + `$run`; 99 for an object that
-/// is not of this CPU's node.
+/// Finds the class byte of the object in rdi, in slab rcx: it is at rax + `$run`; `$away` for an object
+/// that is not of this CPU's node.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __section_find {
-    ($run:literal) => {
+    ($run:literal, $away:literal) => {
         concat!(
             "mov rax, qword ptr [rcx + {base}]\nmov ",
             $run,
@@ -63,29 +63,45 @@ macro_rules! __section_find {
             $run,
             ", {run_shift}\ncmp ",
             $run,
-            ", qword ptr [rcx + {runs}]\njae 99f\n",
+            ", qword ptr [rcx + {runs}]\njae ",
+            $away,
+            "\n",
         )
     };
 }
 
-/// Pushes the object in rdi on the stack of class rsi in slab rcx and returns; 99 when it is full.
+/// Finds the stack of objects that go home, in slab rcx, for the object in rdi of another node: its address
+/// goes to r8.  99 for memory that is not ours, and for an object that goes home by itself: a large one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __section_find_away {
+    () => {
+        "mov r9, rcx\nmov rax, rdi\nsub rax, qword ptr [r9 + {region}]\ncmp rax, qword ptr [r9 + {region} + 8]\n\
+         jae 99f\nmov ecx, dword ptr [r9 + {region} + 16]\nmov rdx, rax\nshr rdx, cl\n\
+         lea r8, [r9 + rdx*8 + {remote}]\nshl rdx, cl\nsub rax, rdx\nadd rdx, qword ptr [r9 + {region}]\n\
+         shr rax, {run_shift}\nmovzx eax, byte ptr [rdx + rax]\ndec eax\ncmp eax, {remote_classes}\njae 99f\n"
+    };
+}
+
+/// Pushes the object in rdi on the stack whose top is at r8 and returns; 99 when it is full.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __section_push {
     () => {
-        "lea r8, [rcx + rsi*8]\nmov rdx, qword ptr [r8]\ncmp rdx, qword ptr [r8 + {limits}]\njae 99f\n\
+        "mov rdx, qword ptr [r8]\ncmp rdx, qword ptr [r8 + {limits}]\njae 99f\n\
          mov qword ptr [rdx], rdi\nadd rdx, 8\nmov qword ptr [r8], rdx\n55: ret\n"
     };
 }
 
-/// `__section_push` for an object whose class byte is rsi; 88 when it is another.
+/// Pushes the object in rdi, whose class byte should be rsi, in slab rcx; 88 when it is another, or the
+/// object is not of this CPU's node.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __section_push_expected {
     () => {
         concat!(
-            $crate::__section_find!("rdx"),
-            "cmp byte ptr [rax + rdx], sil\njne 88f\n",
+            $crate::__section_find!("rdx", "88f"),
+            "cmp byte ptr [rax + rdx], sil\njne 88f\nlea r8, [rcx + rsi*8]\n",
             $crate::__section_push!(),
         )
     };
@@ -202,7 +218,8 @@ macro_rules! __alloc_class_hit {
 
 /// Body of a naked `fn(object)`: the hit path of free.  A miss tail-jumps to `$slow` with the
 /// object still in rdi.  The look-up of the class byte starts from the slice of the CPU's own
-/// node, so its range check is the locality check.
+/// node, so its range check is the locality check.  An object of another node has a section of its own,
+/// since a section can have but one last store.
 ///
 /// Budget: no atomic read-modify-write, no lock, no system call, no call.
 #[doc(hidden)]
@@ -212,8 +229,12 @@ macro_rules! __free_hit {
         core::arch::naked_asm!(
             concat!(
                 $crate::__section_open!(),
-                $crate::__section_find!("rsi"),
-                "movzx esi, byte ptr [rax + rsi]\n",
+                $crate::__section_find!("rsi", "97f"),
+                "movzx esi, byte ptr [rax + rsi]\nlea r8, [rcx + rsi*8]\n",
+                $crate::__section_push!(),
+                "99: jmp {slow}\n97:\n",
+                $crate::__section_open!(),
+                $crate::__section_find_away!(),
                 $crate::__section_push!(),
                 "99: jmp {slow}\n.p2align 6",
             ),
@@ -222,6 +243,9 @@ macro_rules! __free_hit {
             runs = const $crate::seam::SLAB_RUNS_OFFSET,
             limits = const $crate::seam::SLAB_LIMITS_OFFSET,
             run_shift = const $crate::seam::RUN_SHIFT,
+            region = const $crate::seam::SLAB_REGION_OFFSET,
+            remote = const $crate::seam::SLAB_REMOTE_OFFSET,
+            remote_classes = const $crate::seam::REMOTE_CLASSES,
             slow = sym $slow,
         )
     };
