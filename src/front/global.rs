@@ -43,6 +43,7 @@ unsafe impl GlobalAlloc for HomeNode {
         layout::alloc_zeroed(layout)
     }
 
+    #[inline]
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: the caller promises that the new size is one of a layout with this alignment.
         let new = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };

@@ -70,6 +70,16 @@ pub(super) unsafe fn change(block: *mut u8, old: Layout, new: Layout) -> *mut u8
         return unsafe { grow_small(block, (had, wanted), old.size()) };
     }
     // SAFETY: the caller's promise.
+    unsafe { change_any(block, old, new, may_stay) }
+}
+
+/// [`change`] for all but small blocks that grow: apart, so that those keep few registers.
+///
+/// # Safety
+/// As [`change`].
+#[inline(never)]
+unsafe fn change_any(block: *mut u8, old: Layout, new: Layout, may_stay: bool) -> *mut u8 {
+    // SAFETY: the caller's promise.
     if may_stay && unsafe { stays(block, old, new) } {
         return block;
     }
@@ -100,12 +110,12 @@ unsafe fn grow_small(block: *mut u8, (had, wanted): (Class, Class), bytes: usize
     if had == wanted {
         return block;
     }
-    let moved = hit::alloc_class(wanted.index());
+    let moved = hit::alloc_class_directly(wanted.index());
     if !moved.is_null() {
         // SAFETY: both blocks are live, apart, and at least of their classes.
         unsafe { mem::copy_small(block.expose_provenance(), moved.expose_provenance(), bytes) };
         // SAFETY: the caller gives the old block up.
-        unsafe { hit::free_class(block, had.index()) };
+        unsafe { hit::free_class_directly(block, had.index()) };
     }
     moved
 }

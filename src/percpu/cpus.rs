@@ -9,6 +9,7 @@ use super::division::Division;
 use super::flip::Flip;
 use super::slab::Slab;
 use crate::base::classes::Class;
+use crate::base::config::BATCH_MAX;
 use crate::base::ids::{CpuId, LaneId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::slab::Homecoming;
@@ -206,7 +207,9 @@ impl Cpu {
     /// Sends objects of one stack to the spans of their homes.
     pub(super) fn send_home(&self, stack: usize, objects: &mut [usize], back: &mut Homecoming) {
         if stack >= REMOTE_STACK {
-            transfer::sort(objects, |home, class, batch| slab::give(home, class, batch, back));
+            for some in objects.chunks_mut(BATCH_MAX) {
+                transfer::sort(some, |home, class, batch| slab::give(home, class, batch, back));
+            }
         } else if let Some(class) = u8::try_from(stack).ok().and_then(Class::from_byte)
             && !objects.is_empty()
         {

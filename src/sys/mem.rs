@@ -273,19 +273,20 @@ pub(crate) unsafe fn zero(address: usize, bytes: usize) {
 /// Both blocks are live, apart, of classes that hold `bytes`, and the target is the caller's alone.
 #[inline]
 pub(crate) unsafe fn copy_small(from: usize, to: usize, bytes: usize) {
-    match bytes {
+    if bytes <= 8 {
         // SAFETY: the caller's promise: every class holds 8 bytes.
-        0..=8 => unsafe { copy(from, to, 8) },
-        // SAFETY: a class that holds more than 8 bytes holds 16.
-        9..=16 => unsafe { copy(from, to, 16) },
-        // SAFETY: as above, and so on.
-        17..=32 => unsafe { copy(from, to, 32) },
-        // SAFETY: as above.
-        33..=48 => unsafe { copy(from, to, 48) },
-        // SAFETY: as above.
-        49..=64 => unsafe { copy(from, to, 64) },
+        unsafe { copy(from, to, 8) };
+    } else if bytes <= 64 {
+        // Four vectors, of which some are the last one again: a branch would not learn lengths that
+        // come in no order.
+        let last = (bytes - 1) & !15;
+        for at in [0, last.min(16), last.min(32), last] {
+            // SAFETY: a class that holds more than 8 bytes holds the next multiple of 16.
+            unsafe { copy(from + at, to + at, 16) };
+        }
+    } else {
         // SAFETY: the caller's promise.
-        _ => unsafe { copy(from, to, bytes) },
+        unsafe { copy(from, to, bytes) };
     }
 }
 

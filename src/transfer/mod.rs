@@ -61,22 +61,15 @@ pub(crate) fn give(
     }
 }
 
-/// Sorts objects of any class and home, and calls `deliver` with those of one class and home, at most
-/// [`BATCH_MAX`] at once.
+/// Sorts at most [`BATCH_MAX`] objects of any class and home, and calls `deliver` with those of one class and
+/// home.
 pub(crate) fn sort(objects: &mut [usize], mut deliver: impl FnMut(NodeIndex, Class, &[usize])) {
-    for objects in objects.chunks_mut(BATCH_MAX) {
-        let first = Destination::of(objects[0]);
-        if objects[1..].iter().all(|&object| Destination::of(object) == first) {
-            first.receive(objects, &mut deliver);
-        } else {
-            sort_mixed(objects, &mut deliver);
-        }
+    let Some((&first, others)) = objects.split_first() else { return };
+    let first = Destination::of(first);
+    if others.iter().all(|&object| Destination::of(object) == first) {
+        // Most are: what one thread hands to another is often of one size.
+        return first.receive(objects, &mut deliver);
     }
-}
-
-/// [`sort`] for objects of several destinations, at most [`BATCH_MAX`].
-#[inline(never)]
-fn sort_mixed(objects: &mut [usize], deliver: &mut impl FnMut(NodeIndex, Class, &[usize])) {
     let mut destinations = [Destination::default(); BATCH_MAX];
     for (destination, &object) in destinations.iter_mut().zip(&*objects) {
         *destination = Destination::of(object);
@@ -86,7 +79,7 @@ fn sort_mixed(objects: &mut [usize], deliver: &mut impl FnMut(NodeIndex, Class, 
     let mut rest = &*objects;
     for same in destinations.chunk_by(PartialEq::eq) {
         let (batch, others) = rest.split_at(same.len());
-        same[0].receive(batch, deliver);
+        same[0].receive(batch, &mut deliver);
         rest = others;
     }
 }

@@ -43,7 +43,7 @@ fn any_mix_goes_home() {
         let mut objects = mix(&mut random);
         let mut rest = objects.as_mut_slice();
         while !rest.is_empty() {
-            let count = (1 + random.index(3 * BATCH_MAX)).min(rest.len());
+            let count = (1 + random.index(BATCH_MAX)).min(rest.len());
             let (some, others) = rest.split_at_mut(count);
             let mut back = Homecoming::default();
             sort(some, |home, class, batch| slab::give(home, class, batch, &mut back));

@@ -4,7 +4,7 @@
 //! `thread_block_offset`, `libc_rseq`, `environ`,  `cpu_id_at`, `syscall`, the sections `push_many`,
 //! `pop_many`, `flip_own`, and the macros `__alloc_hit`, `__alloc_class_hit`, `__free_hit`,
 //! `__free_class_hit`, `__free_sized_hit`, `__zeroed_hit`, `__aligned_hit`, `__throwing_new`, `__vfork`,
-//! `__weak_symbol`.
+//! `__weak_symbol`, `__call`, `__on_aligned_stack`.
 //!
 //! The slab as the sections see it (one per CPU, built by the percpu layer):
 //! ```text

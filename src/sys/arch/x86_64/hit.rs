@@ -8,6 +8,33 @@
 //! Every section finds its slab the same way: `HOT.table[cpu_id]`.  Unregistered threads read
 //! `cpu_id` -1 or -2 there, where the table holds the slab that always misses.
 
+/// Calls an `extern "C"` function of one or two arguments, directly; what it leaves in rax.  The function
+/// must do with any alignment of the stack: in a function that calls nothing else, the compiler aligns it for
+/// an `asm!` only sometimes (seen with Rust 1.95).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __call {
+    ($function:path, $first:expr $(, $second:expr)?) => {{
+        let result;
+        core::arch::asm!("call {}", sym $function, in("rdi") $first, $(in("rsi") $second,)?
+                         lateout("rax") result, clobber_abi("C"));
+        result
+    }};
+}
+
+/// Body of a naked function: calls `$function` with the same arguments, on an aligned stack.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __on_aligned_stack {
+    ($function:path) => {
+        core::arch::naked_asm!(
+            ".cfi_startproc\npush rbp\n.cfi_def_cfa_offset 16\n.cfi_offset rbp, -16\nmov rbp, rsp\n\
+             .cfi_def_cfa_register rbp\nand rsp, -16\ncall {function}\nleave\n.cfi_def_cfa rsp, 8\nret\n.cfi_endproc",
+            function = sym $function,
+        )
+    };
+}
+
 /// Opens a critical section: its descriptor, its abort handler, and the store that announces it.
 /// The restart label is 22; rdx holds the rseq offset, and zero there leaves for label 99.
 #[doc(hidden)]
