@@ -165,30 +165,6 @@ fn statistics_may_come_first() {
     }
 }
 
-/// Valgrind takes malloc over, unless told that no library has it; then ours serves.
-fn runs_under_valgrind(options: &[&str], arguments: &[&str]) {
-    if !has_tool("valgrind") {
-        return;
-    }
-    let program = compile("a_program_runs_under_valgrind.c", &[]);
-    Run::on_homenode("valgrind".as_ref(), Setting::Default)
-        .args(&["-q", "--error-exitcode=9"])
-        .args(options)
-        .args(&[&program])
-        .args(arguments)
-        .passes();
-}
-
-#[test]
-fn a_program_runs_under_valgrind() {
-    runs_under_valgrind(&[], &[]);
-}
-
-#[test]
-fn a_program_that_we_serve_runs_under_valgrind() {
-    runs_under_valgrind(&["--soname-synonyms=somalloc=nouserintercepts"], &["served"]);
-}
-
 /// Compiles a program against musl; none where that is not installed.
 fn compile_with_musl(source: &str, flags: &[&str]) -> Option<PathBuf> {
     has_tool("musl-gcc").then(|| {

@@ -144,12 +144,13 @@ macro_rules! __alloc_hit {
     ($slow:path) => {
         core::arch::naked_asm!(
             concat!(
+                ".cfi_startproc\n",
                 "cmp rdi, {table_max}\nja 66f\nlea esi, [rdi + 7]\nshr esi, 3\nlea rax, [rip + {table}]\n\
                  movzx esi, byte ptr [rax + rsi]\n",
                 $crate::__section_open!(),
                 $crate::__section_pop!("rsi"),
                 "66: cmp rdi, {class_max}\nja 99f\nlea eax, [rdi - 1]\nbsr ecx, eax\nsub ecx, 3\nshr eax, cl\n\
-                 lea esi, [rax + rcx*8 - {bias}]\njmp 22b\n99: jmp {slow}\n.p2align 6",
+                 lea esi, [rax + rcx*8 - {bias}]\njmp 22b\n99: jmp {slow}\n.cfi_endproc\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             table = sym $crate::seam::TABLE,
@@ -172,12 +173,13 @@ macro_rules! __zeroed_hit {
     ($slow:path) => {
         core::arch::naked_asm!(
             concat!(
+                ".cfi_startproc\n",
                 "mov rax, rsi\nmul rdi\njo 99f\ncmp rax, {table_max}\nja 99f\nmov r9, rax\n\
                  lea r10d, [rax + 7]\nshr r10d, 3\nlea rax, [rip + {table}]\nmovzx r10d, byte ptr [rax + r10]\n",
                 $crate::__section_open!(),
                 $crate::__section_take!("r10"),
                 "mov rdi, rax\nxor esi, esi\nmov rdx, r9\njmp qword ptr [rip + memset@GOTPCREL]\n\
-                 99: jmp {slow}\n.p2align 6",
+                 99: jmp {slow}\n.cfi_endproc\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             table = sym $crate::seam::TABLE,
@@ -200,6 +202,7 @@ macro_rules! __aligned_hit {
     ($slow:path, $align:literal, $size:literal, $begin:literal, $end:literal, $miss:literal) => {
         core::arch::naked_asm!(
             concat!(
+                ".cfi_startproc\n",
                 $begin,
                 "\nlea rax, [", $align, " - 1]\ntest rax, ", $align, "\njnz 99f\n\
                  lea r9, [", $size, " - 1]\nor r9, rax\ncmp r9, {table_max} - 1\nja 66f\n\
@@ -210,7 +213,7 @@ macro_rules! __aligned_hit {
                 "\n66: cmp r9, {class_max} - 1\nja 99f\ncmp ", $align, ", {run}\njae 99f\n\
                  bsr ecx, r9d\nsub ecx, 3\nshr r9d, cl\nlea r9d, [r9 + rcx*8 - {bias}]\njmp 22b\n99: ",
                 $miss,
-                "\njmp {slow}\n.p2align 6",
+                "\njmp {slow}\n.cfi_endproc\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             table = sym $crate::seam::TABLE,
@@ -233,9 +236,10 @@ macro_rules! __alloc_class_hit {
     ($slow:path) => {
         core::arch::naked_asm!(
             concat!(
+                ".cfi_startproc\n",
                 $crate::__section_open!(),
                 $crate::__section_pop!("rdi"),
-                "99: jmp {slow}\n.p2align 6",
+                "99: jmp {slow}\n.cfi_endproc\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             slow = sym $slow,
@@ -255,6 +259,7 @@ macro_rules! __free_hit {
     ($slow:path) => {
         core::arch::naked_asm!(
             concat!(
+                ".cfi_startproc\n",
                 $crate::__section_open!(),
                 $crate::__section_find!("rsi", "97f"),
                 "movzx esi, byte ptr [rax + rsi]\nlea r8, [rcx + rsi*8]\n",
@@ -263,7 +268,7 @@ macro_rules! __free_hit {
                 $crate::__section_open!(),
                 $crate::__section_find_away!(),
                 $crate::__section_push!(),
-                "99: jmp {slow}\n.p2align 6",
+                "99: jmp {slow}\n.cfi_endproc\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             base = const $crate::seam::SLAB_BASE_OFFSET,
@@ -290,9 +295,10 @@ macro_rules! __free_class_hit {
     ($free:path, $slow:path) => {
         core::arch::naked_asm!(
             concat!(
+                ".cfi_startproc\n",
                 $crate::__section_open!(),
                 $crate::__section_push_expected!(),
-                "88: jmp {free}\n99: jmp {slow}\n.p2align 6",
+                "88: jmp {free}\n99: jmp {slow}\n.cfi_endproc\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             base = const $crate::seam::SLAB_BASE_OFFSET,
@@ -316,11 +322,12 @@ macro_rules! __free_sized_hit {
     ($size:literal, $free:path, $slow:path) => {
         core::arch::naked_asm!(
             concat!(
+                ".cfi_startproc\n",
                 "cmp ", $size, ", {table_max}\nja 88f\nlea edx, [", $size, " + 7]\nshr edx, 3\n\
                  lea rax, [rip + {table}]\nmovzx esi, byte ptr [rax + rdx]\n",
                 $crate::__section_open!(),
                 $crate::__section_push_expected!(),
-                "88: jmp {free}\n99: jmp {slow}\n.p2align 6",
+                "88: jmp {free}\n99: jmp {slow}\n.cfi_endproc\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             table = sym $crate::seam::TABLE,
