@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Run, Setting, compile, has_tool, shared_library, tool};
+use support::{EVERY_SETTING, Run, Setting, compile, has_tool, passes, shared_library, tool};
 
 /// Valgrind takes malloc over, unless told that no library has it; then ours serves.
 fn runs_under_valgrind(options: &[&str], arguments: &[&str]) {
@@ -43,6 +43,11 @@ fn instruction_offsets(symbol: &str) -> Vec<u64> {
         }
     }
     addresses.iter().map(|address| address - addresses[0]).collect()
+}
+
+#[test]
+fn a_signal_handler_sees_through_hit_paths() {
+    passes("a_signal_handler_sees_through_hit_paths.c", &[], EVERY_SETTING);
 }
 
 /// A stop makes a section start again, so each breakpoint is for one stop alone.

@@ -35,17 +35,27 @@ macro_rules! __on_aligned_stack {
     };
 }
 
-/// Opens a critical section: its descriptor, its abort handler, and the store that announces it.
+/// Opens a critical section: its descriptor, and the store that announces it.
 /// The restart label is 22; rdx holds the rseq offset, and zero there leaves for label 99.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __section_open {
     () => {
         ".pushsection __rseq_cs,\"aw\",@progbits\n.balign 32\n77: .long 0, 0\n.quad 33f, 55f - 33f, 44f\n.popsection\n\
-         .pushsection .text.unlikely,\"ax\",@progbits\n.byte 0x0f, 0xb9, 0x3d\n.long 0x53053053\n44: jmp 22f\n.popsection\n\
          22: mov rdx, qword ptr [rip + {hot} + 8]\ntest rdx, rdx\njz 99f\nlea rcx, [rip + 77b]\n\
          mov qword ptr fs:[rdx + 8], rcx\n33: movsxd rcx, dword ptr fs:[rdx + 4]\n\
          mov rdx, qword ptr [rip + {hot}]\nmov rcx, qword ptr [rdx + rcx*8]\n"
+    };
+}
+
+/// The abort handler of the section before it, which the kernel knows by the signature in front.  It stands in
+/// the function, so that the function's frame is described for it, too: a signal that comes inside a section is
+/// delivered here.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __section_abort {
+    () => {
+        ".byte 0x0f, 0xb9, 0x3d\n.long 0x53053053\n44: jmp 22b\n"
     };
 }
 
@@ -150,7 +160,9 @@ macro_rules! __alloc_hit {
                 $crate::__section_open!(),
                 $crate::__section_pop!("rsi"),
                 "66: cmp rdi, {class_max}\nja 99f\nlea eax, [rdi - 1]\nbsr ecx, eax\nsub ecx, 3\nshr eax, cl\n\
-                 lea esi, [rax + rcx*8 - {bias}]\njmp 22b\n99: jmp {slow}\n.cfi_endproc\n.p2align 6",
+                 lea esi, [rax + rcx*8 - {bias}]\njmp 22b\n99: jmp {slow}\n",
+                $crate::__section_abort!(),
+                ".cfi_endproc\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             table = sym $crate::seam::TABLE,
@@ -179,7 +191,9 @@ macro_rules! __zeroed_hit {
                 $crate::__section_open!(),
                 $crate::__section_take!("r10"),
                 "mov rdi, rax\nxor esi, esi\nmov rdx, r9\njmp qword ptr [rip + memset@GOTPCREL]\n\
-                 99: jmp {slow}\n.cfi_endproc\n.p2align 6",
+                 99: jmp {slow}\n",
+                $crate::__section_abort!(),
+                ".cfi_endproc\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             table = sym $crate::seam::TABLE,
@@ -213,7 +227,9 @@ macro_rules! __aligned_hit {
                 "\n66: cmp r9, {class_max} - 1\nja 99f\ncmp ", $align, ", {run}\njae 99f\n\
                  bsr ecx, r9d\nsub ecx, 3\nshr r9d, cl\nlea r9d, [r9 + rcx*8 - {bias}]\njmp 22b\n99: ",
                 $miss,
-                "\njmp {slow}\n.cfi_endproc\n.p2align 6",
+                "\njmp {slow}\n",
+                $crate::__section_abort!(),
+                ".cfi_endproc\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             table = sym $crate::seam::TABLE,
@@ -239,7 +255,9 @@ macro_rules! __alloc_class_hit {
                 ".cfi_startproc\n",
                 $crate::__section_open!(),
                 $crate::__section_pop!("rdi"),
-                "99: jmp {slow}\n.cfi_endproc\n.p2align 6",
+                "99: jmp {slow}\n",
+                $crate::__section_abort!(),
+                ".cfi_endproc\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             slow = sym $slow,
@@ -264,11 +282,15 @@ macro_rules! __free_hit {
                 $crate::__section_find!("rsi", "97f"),
                 "movzx esi, byte ptr [rax + rsi]\nlea r8, [rcx + rsi*8]\n",
                 $crate::__section_push!(),
-                "99: jmp {slow}\n97:\n",
+                "99: jmp {slow}\n",
+                $crate::__section_abort!(),
+                "97:\n",
                 $crate::__section_open!(),
                 $crate::__section_find_away!(),
                 $crate::__section_push!(),
-                "99: jmp {slow}\n.cfi_endproc\n.p2align 6",
+                "99: jmp {slow}\n",
+                $crate::__section_abort!(),
+                ".cfi_endproc\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             base = const $crate::seam::SLAB_BASE_OFFSET,
@@ -298,7 +320,9 @@ macro_rules! __free_class_hit {
                 ".cfi_startproc\n",
                 $crate::__section_open!(),
                 $crate::__section_push_expected!(),
-                "88: jmp {free}\n99: jmp {slow}\n.cfi_endproc\n.p2align 6",
+                "88: jmp {free}\n99: jmp {slow}\n",
+                $crate::__section_abort!(),
+                ".cfi_endproc\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             base = const $crate::seam::SLAB_BASE_OFFSET,
@@ -327,7 +351,9 @@ macro_rules! __free_sized_hit {
                  lea rax, [rip + {table}]\nmovzx esi, byte ptr [rax + rdx]\n",
                 $crate::__section_open!(),
                 $crate::__section_push_expected!(),
-                "88: jmp {free}\n99: jmp {slow}\n.cfi_endproc\n.p2align 6",
+                "88: jmp {free}\n99: jmp {slow}\n",
+                $crate::__section_abort!(),
+                ".cfi_endproc\n.p2align 6",
             ),
             hot = sym $crate::seam::HOT,
             table = sym $crate::seam::TABLE,
