@@ -89,7 +89,7 @@ pub mod seam {
     };
     pub use crate::base::config::{CPUS_MAX, RUN_SHIFT};
     pub use crate::front::{
-        die_of_no_new, die_of_panic, die_of_stranger, free_if_ours, serves, slow_alloc,
+        die_of_no_new, die_of_panic, die_of_stranger, free_if_ours, say_aside, serves, slow_alloc,
         vfork_begin, vfork_end,
     };
     pub use crate::sys::arch::{

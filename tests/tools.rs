@@ -1,8 +1,13 @@
-//! Tools that look into a program from outside (case P6): valgrind, gdb.
+//! Tools that look into a program (case P6): valgrind, sanitizers, gdb, profilers.
 
 mod support;
 
-use support::{EVERY_SETTING, Run, Setting, compile, has_tool, passes, shared_library, tool};
+use std::path::{Path, PathBuf};
+
+use support::{
+    EVERY_SETTING, Outcome, Run, Setting, compile, compile_with, has_tool, passes, shared_library,
+    tool,
+};
 
 /// Valgrind takes malloc over, unless told that no library has it; then ours serves.
 fn runs_under_valgrind(options: &[&str], arguments: &[&str]) {
@@ -26,6 +31,61 @@ fn a_program_runs_under_valgrind() {
 #[test]
 fn a_program_that_we_serve_runs_under_valgrind() {
     runs_under_valgrind(&["--soname-synonyms=somalloc=nouserintercepts"], &["served"]);
+}
+
+/// A program built with a sanitizer; none where the compiler has no such runtime, or the system none of its
+/// memory layout.
+fn sanitized(sanitizer: &str) -> Option<PathBuf> {
+    let flags = [format!("-fsanitize={sanitizer}")];
+    let flags = flags.each_ref().map(String::as_str);
+    let program = compile_with("cc", "a_sanitizer_sees_every_request.c", &flags)
+        .inspect_err(|errors| eprintln!("skipped: {errors}"))
+        .ok()?;
+    let alone = Run::plain(&program).outcome();
+    if !alone.passed() {
+        eprintln!("skipped: {}", alone.stderr);
+    }
+    alone.passed().then_some(program)
+}
+
+const ASIDE: &str =
+    "homenode: a sanitizer's runtime is in this program; its allocator serves in our place";
+
+/// A run under the preload of a sanitized program that may have it before its runtime.
+fn beside_a_sanitizer(program: &Path, arguments: &[&str]) -> Outcome {
+    Run::on_homenode(program, Setting::Default)
+        .env("ASAN_OPTIONS", "verify_asan_link_order=0")
+        .args(arguments)
+        .outcome()
+}
+
+#[test]
+fn a_thread_sanitizer_sees_no_race_in_reuse() {
+    let Some(program) = sanitized("thread") else { return };
+    let outcome = beside_a_sanitizer(&program, &[]);
+    assert!(outcome.passed(), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.trim(), ASIDE);
+}
+
+#[test]
+fn an_address_sanitizer_sees_a_use_after_free() {
+    let Some(program) = sanitized("address") else { return };
+    let outcome = beside_a_sanitizer(&program, &[]);
+    assert!(outcome.passed(), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.trim(), ASIDE);
+    let outcome = beside_a_sanitizer(&program, &["read"]);
+    assert!(!outcome.passed());
+    assert!(outcome.stderr.contains("heap-use-after-free"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_program_with_other_sanitizers_is_served() {
+    for sanitizer in ["undefined", "leak"] {
+        let Some(program) = sanitized(sanitizer) else { continue };
+        let outcome = beside_a_sanitizer(&program, &[]);
+        assert!(outcome.passed(), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr, "", "{sanitizer}");
+    }
 }
 
 /// Offsets of a hit path's instructions from its symbol, up to its `ret`; none where rseq sections differ.

@@ -10,12 +10,16 @@
 
 use core::ffi::{c_int, c_void};
 
-use crate::errno;
 use crate::malloc::{free_here, free_missed};
+use crate::{aside, errno, next};
 
 const BASE_ALIGN: usize = 16;
 
-fn aligned(size: usize, align: usize) -> *mut u8 {
+/// A block at a multiple of `align`, a power of two; null when there is no memory.
+pub(crate) fn aligned(size: usize, align: usize) -> *mut u8 {
+    if aside::is_aside() {
+        return next::aligned(size, align.max(BASE_ALIGN)).cast();
+    }
     homenode_core::alloc_aligned(size, align.max(BASE_ALIGN))
 }
 

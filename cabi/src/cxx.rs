@@ -8,19 +8,16 @@
 
 use core::ffi::c_void;
 
-use crate::malloc::{free_here, free_missed};
+use crate::aligned::aligned;
+use crate::malloc::{allocate, free_here, free_missed};
 use crate::next;
 
 extern "C" fn new_slow(size: usize) -> *mut u8 {
-    homenode_core::seam::slow_alloc(size)
+    allocate(size)
 }
 
 extern "C" fn new_aligned_slow(size: usize, align: usize) -> *mut u8 {
-    if align.is_power_of_two() {
-        homenode_core::alloc_aligned(size, align.max(16))
-    } else {
-        core::ptr::null_mut()
-    }
+    if align.is_power_of_two() { aligned(size, align) } else { core::ptr::null_mut() }
 }
 
 #[unsafe(naked)]
@@ -50,7 +47,7 @@ pub extern "C" fn _Znam(size: usize) -> *mut c_void {
 }
 
 extern "C" fn new_nothrow_missed(size: usize) -> *mut c_void {
-    homenode_core::seam::slow_alloc(size).cast()
+    allocate(size).cast()
 }
 
 /// `operator new(size_t, std::nothrow_t const&)`

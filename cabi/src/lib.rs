@@ -9,9 +9,11 @@
 //! | `hn.rs` | the `hn_` calls of `homenode.h` |
 //! | `vfork.rs` | vfork, whose child must not take the fast path |
 //! | `next.rs` | the next allocator, found at start |
+//! | `aside.rs` | sanitizers, whose allocator serves in our place |
 #![no_std]
 
 pub mod aligned;
+mod aside;
 pub mod cxx;
 mod errno;
 pub mod hn;

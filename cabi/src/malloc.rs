@@ -3,7 +3,7 @@
 
 use core::ffi::c_void;
 
-use crate::{errno, next};
+use crate::{aside, errno, next};
 
 /// Hands out `size` bytes, aligned to 16.
 #[unsafe(naked)]
@@ -15,7 +15,15 @@ pub extern "C" fn malloc(size: usize) -> *mut c_void {
 
 #[cold]
 extern "C" fn malloc_missed(size: usize) -> *mut c_void {
-    errno::or_no_memory(homenode_core::seam::slow_alloc(size))
+    errno::or_no_memory(allocate(size))
+}
+
+/// A request that missed, without errno.
+pub(crate) fn allocate(size: usize) -> *mut u8 {
+    if aside::is_aside() {
+        return next::malloc(size).cast();
+    }
+    homenode_core::seam::slow_alloc(size)
 }
 
 /// [`malloc`], not the one that another library may put before it.
@@ -77,6 +85,9 @@ pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 
 #[cold]
 extern "C" fn calloc_missed(count: usize, size: usize) -> *mut c_void {
+    if aside::is_aside() {
+        return next::calloc(count, size);
+    }
     match count.checked_mul(size) {
         Some(bytes) => errno::or_no_memory(homenode_core::alloc_zeroed(bytes, 16)),
         None => errno::fail(libc::ENOMEM),

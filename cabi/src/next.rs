@@ -15,6 +15,9 @@ const NONE: usize = 1;
 /// Another library's function, by address.
 struct Symbol(AtomicUsize);
 
+static MALLOC: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
+static CALLOC: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
+static POSIX_MEMALIGN: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static FREE: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static REALLOC: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static USABLE_SIZE: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
@@ -55,6 +58,48 @@ extern "C" fn start() {
 #[used]
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
+
+/// Looks for functions that allocate; true when all are there.
+#[cold]
+pub(crate) fn can_allocate() -> bool {
+    MALLOC.find(c"malloc");
+    CALLOC.find(c"calloc");
+    POSIX_MEMALIGN.find(c"posix_memalign");
+    start();
+    [&MALLOC, &CALLOC, &POSIX_MEMALIGN, &FREE].iter().all(|symbol| symbol.get() > NONE)
+}
+
+/// The next malloc, after [`can_allocate`] said so.
+#[cold]
+pub(crate) fn malloc(size: usize) -> *mut c_void {
+    // SAFETY: `can_allocate` found a function of this type.
+    let malloc: unsafe extern "C" fn(usize) -> *mut c_void =
+        unsafe { core::mem::transmute(MALLOC.get()) };
+    // SAFETY: malloc takes any size.
+    unsafe { malloc(size) }
+}
+
+/// The next calloc, as [`malloc`].
+#[cold]
+pub(crate) fn calloc(count: usize, size: usize) -> *mut c_void {
+    // SAFETY: `can_allocate` found a function of this type.
+    let calloc: unsafe extern "C" fn(usize, usize) -> *mut c_void =
+        unsafe { core::mem::transmute(CALLOC.get()) };
+    // SAFETY: calloc takes any size.
+    unsafe { calloc(count, size) }
+}
+
+/// An aligned block of the next allocator, as [`malloc`]; `align` is a power of two of at least 8.
+#[cold]
+pub(crate) fn aligned(size: usize, align: usize) -> *mut c_void {
+    // SAFETY: `can_allocate` found a function of this type.
+    let posix_memalign: unsafe extern "C" fn(*mut *mut c_void, usize, usize) -> i32 =
+        unsafe { core::mem::transmute(POSIX_MEMALIGN.get()) };
+    let mut block = core::ptr::null_mut();
+    // SAFETY: the alignment is right, and the place may be written.
+    let error = unsafe { posix_memalign(&raw mut block, align, size) };
+    if error == 0 { block } else { core::ptr::null_mut() }
+}
 
 /// Frees a block that is not ours.
 ///

@@ -29,7 +29,7 @@ use crate::pageheap::emergency;
 use crate::pageheap::large::{self, Want};
 use crate::region::{self, Place, State};
 use crate::slab::{self, Homecoming};
-use crate::sys::fatal::{Fault, die, misuse, not_a_start};
+use crate::sys::fatal::{Fault, die, misuse, not_a_start, say};
 use crate::sys::{mem, process};
 use crate::{percpu, topo, transfer};
 
@@ -70,6 +70,14 @@ pub fn die_of_stranger(object: *mut u8) -> ! {
         "pointer outside the heap: free of {object:p}, which homenode never handed out; \
          find which allocator it comes from"
     ))
+}
+
+/// Says that another allocator serves in this program.
+#[cold]
+pub fn say_aside() {
+    say(format_args!(
+        "a sanitizer's runtime is in this program; its allocator serves in our place"
+    ));
 }
 
 /// Ends the program: a throwing new failed, and no C++ library is there to throw.
