@@ -43,6 +43,11 @@ fn every_extension_is_callable() {
 }
 
 #[test]
+fn second_names_are_the_same_malloc() {
+    passes("second_names_are_the_same_malloc.c", &[], EVERY_SETTING);
+}
+
+#[test]
 fn calloc_zeroes_dirty_memory() {
     passes("calloc_zeroes_dirty_memory.c", &[], EVERY_SETTING);
 }

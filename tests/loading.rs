@@ -124,6 +124,19 @@ fn a_static_program_works() {
 }
 
 #[test]
+fn a_static_program_finds_every_name() {
+    let archive = archive();
+    let flags = ["-static", &archive.to_string_lossy()];
+    let source = "a_static_program_finds_every_name.c";
+    Run::plain(&compile(source, &flags)).passes();
+    if let Some(program) = compile_with_musl(source, &flags) {
+        Run::plain(&program).passes();
+    }
+    let flags = ["-static", "-DCHECK_STATIC", flags[1]];
+    Run::plain(&compile("second_names_are_the_same_malloc.c", &flags)).passes();
+}
+
+#[test]
 fn a_failing_new_throws_in_a_static_program() {
     let archive = archive();
     let flags = ["-static", "-DCHECK_STATIC", &archive.to_string_lossy()];

@@ -3,6 +3,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use support::{shared_library, tool};
 
@@ -29,6 +30,32 @@ fn the_exports_are_exactly_the_list() {
     let missing: Vec<_> = wanted.difference(&found).collect();
     let extra: Vec<_> = found.difference(&wanted).collect();
     assert!(missing.is_empty() && extra.is_empty(), "missing {missing:?}, extra {extra:?}");
+}
+
+/// Function names of a library by address; without versions.
+fn names_by_address(library: &Path) -> Vec<(String, String)> {
+    let text = tool("nm", &["-D", "--defined-only", "--format=posix"], library);
+    let name_and_address = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let function = matches!(words.get(1), Some(&"T" | &"W"));
+        let name = words.first()?.split('@').next()?;
+        function.then(|| (name.into(), words.get(2).unwrap_or(&"").to_string()))
+    };
+    text.lines().filter_map(name_and_address).collect()
+}
+
+#[test]
+fn every_name_that_libcs_malloc_has_is_ours() {
+    let libc = tool("cc", &["-print-file-name=libc.so.6"], "-w".as_ref());
+    let names = names_by_address(Path::new(libc.trim()));
+    let wanted = wanted();
+    let ours = names.iter().filter(|(name, _)| wanted.contains(name.as_str()));
+    let addresses: BTreeSet<_> = ours.map(|(_, address)| address).collect();
+    for (name, address) in &names {
+        // libc's own vfork has a second name, which is not malloc's.
+        let is_malloc = addresses.contains(address) && !name.contains("vfork");
+        assert!(!is_malloc || wanted.contains(name.as_str()), "{name} would reach libc's malloc");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::table::Table;
 use std::collections::BTreeMap;
 
 /// The entries whose hit paths are kept. `calloc` is not among them: it clears, by a call.
-pub const ENTRIES: [&str; 10] = [
+pub const ENTRIES: [&str; 14] = [
     "malloc",
     "free",
     "aligned_alloc",
@@ -17,6 +17,10 @@ pub const ENTRIES: [&str; 10] = [
     "_ZdaPv",
     "_ZdlPvm",
     "_ZdaPvm",
+    "memalign",
+    "__libc_malloc",
+    "__libc_free",
+    "__libc_memalign",
 ];
 
 const HEADING: [&str; 5] = ["#symbol", "instructions", "memory", "thread", "branches"];

@@ -46,8 +46,15 @@ extern "C" fn aligned_alloc_missed(align: usize, size: usize) -> *mut c_void {
 }
 
 /// Hands out `size` bytes at a multiple of `align`, rounded up to a power of two.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
+#[unsafe(link_section = ".text.hot.memalign")]
 pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
+    homenode_core::__aligned_hit!(memalign_missed, "rdi", "rsi", "", "ret", "")
+}
+
+#[cold]
+pub(crate) extern "C" fn memalign_missed(align: usize, size: usize) -> *mut c_void {
     match align.checked_next_power_of_two() {
         Some(align) if align <= usize::MAX / 2 => errno::or_no_memory(aligned(size, align)),
         _ => errno::fail(libc::EINVAL),
@@ -77,7 +84,7 @@ pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, siz
 /// # Safety
 /// As [`posix_memalign`].
 #[cold]
-unsafe extern "C" fn posix_memalign_missed(
+pub(crate) unsafe extern "C" fn posix_memalign_missed(
     out: *mut *mut c_void,
     align: usize,
     size: usize,
@@ -97,12 +104,22 @@ unsafe extern "C" fn posix_memalign_missed(
 /// Hands out `size` bytes at a multiple of the base page.
 #[unsafe(no_mangle)]
 pub extern "C" fn valloc(size: usize) -> *mut c_void {
+    page_aligned(size)
+}
+
+/// [`valloc`], not the one that another library may put before it.
+pub(crate) fn page_aligned(size: usize) -> *mut c_void {
     errno::or_no_memory(aligned(size, page()))
 }
 
 /// Hands out `size` bytes, rounded up to whole base pages, at a multiple of the base page.
 #[unsafe(no_mangle)]
 pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
+    whole_pages(size)
+}
+
+/// [`pvalloc`], not the one that another library may put before it.
+pub(crate) fn whole_pages(size: usize) -> *mut c_void {
     match size.max(1).checked_next_multiple_of(page()) {
         Some(size) => errno::or_no_memory(aligned(size, page())),
         None => errno::fail(libc::ENOMEM),

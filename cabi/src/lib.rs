@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `malloc.rs` | malloc, free, calloc, realloc, and their family |
 //! | `aligned.rs` | the aligned entries, and the sized frees of C23 |
+//! | `libc_names.rs` | second names of both: `__libc_malloc` and the like |
 //! | `cxx.rs` | operator new and delete of C++17 |
 //! | `tune.rs` | mallopt, mallinfo, malloc_trim, malloc_stats, malloc_info |
 //! | `hn.rs` | the `hn_` calls of `homenode.h` |
@@ -17,6 +18,7 @@ mod aside;
 pub mod cxx;
 mod errno;
 pub mod hn;
+pub mod libc_names;
 pub mod malloc;
 mod next;
 pub mod tune;

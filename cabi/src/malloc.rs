@@ -14,7 +14,7 @@ pub extern "C" fn malloc(size: usize) -> *mut c_void {
 }
 
 #[cold]
-extern "C" fn malloc_missed(size: usize) -> *mut c_void {
+pub(crate) extern "C" fn malloc_missed(size: usize) -> *mut c_void {
     errno::or_no_memory(allocate(size))
 }
 
@@ -84,7 +84,7 @@ pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 }
 
 #[cold]
-extern "C" fn calloc_missed(count: usize, size: usize) -> *mut c_void {
+pub(crate) extern "C" fn calloc_missed(count: usize, size: usize) -> *mut c_void {
     if aside::is_aside() {
         return next::calloc(count, size);
     }
@@ -105,8 +105,11 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
 }
 
 /// [`realloc`], not the one that another library may put before it.
+///
+/// # Safety
+/// As [`realloc`].
 #[inline]
-unsafe fn resize(block: *mut c_void, size: usize) -> *mut c_void {
+pub(crate) unsafe fn resize(block: *mut c_void, size: usize) -> *mut c_void {
     if block.is_null() {
         return malloc_here(size);
     }
@@ -145,6 +148,16 @@ pub unsafe extern "C" fn reallocarray(
     count: usize,
     size: usize,
 ) -> *mut c_void {
+    // SAFETY: the caller's contract.
+    unsafe { resize_array(block, count, size) }
+}
+
+/// [`reallocarray`], not the one that another library may put before it.
+///
+/// # Safety
+/// As [`realloc`].
+#[inline]
+pub(crate) unsafe fn resize_array(block: *mut c_void, count: usize, size: usize) -> *mut c_void {
     match count.checked_mul(size) {
         // SAFETY: the caller's contract.
         Some(bytes) => unsafe { resize(block, bytes) },

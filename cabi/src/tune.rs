@@ -9,7 +9,12 @@ use crate::errno;
 
 /// Nothing of glibc's malloc is tunable here: every option is refused (0).
 #[unsafe(no_mangle)]
-pub extern "C" fn mallopt(_option: c_int, _value: c_int) -> c_int {
+pub extern "C" fn mallopt(option: c_int, value: c_int) -> c_int {
+    set_option(option, value)
+}
+
+/// [`mallopt`], not the one that another library may put before it.
+pub(crate) const fn set_option(_option: c_int, _value: c_int) -> c_int {
     0
 }
 
@@ -40,27 +45,38 @@ pub struct Mallinfo2 {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mallinfo([c_int; 10]);
 
+impl Mallinfo2 {
+    pub(crate) fn take() -> Self {
+        let [used, resident] =
+            Census::take().bytes().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        Self {
+            arena: used + resident,
+            uordblks: used,
+            fordblks: resident,
+            keepcost: resident,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<&Mallinfo2> for Mallinfo {
+    fn from(info: &Mallinfo2) -> Self {
+        let int = |value| c_int::try_from(value).unwrap_or(c_int::MAX);
+        let [arena, used, free] = [info.arena, info.uordblks, info.fordblks].map(int);
+        Self([arena, 0, 0, 0, 0, 0, 0, used, free, free])
+    }
+}
+
 /// Bytes from the system, in use, and free: by whole compound pages.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallinfo2() -> Mallinfo2 {
-    let [used, resident] =
-        Census::take().bytes().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    Mallinfo2 {
-        arena: used + resident,
-        uordblks: used,
-        fordblks: resident,
-        keepcost: resident,
-        ..Mallinfo2::default()
-    }
+    Mallinfo2::take()
 }
 
 /// [`mallinfo2`] cut down to ints.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallinfo() -> Mallinfo {
-    let info = mallinfo2();
-    let int = |value| c_int::try_from(value).unwrap_or(c_int::MAX);
-    let [arena, used, free] = [info.arena, info.uordblks, info.fordblks].map(int);
-    Mallinfo([arena, 0, 0, 0, 0, 0, 0, used, free, free])
+    Mallinfo::from(&Mallinfo2::take())
 }
 
 /// Writes the numbers to standard error.
@@ -80,7 +96,7 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut c_void) -> c_i
         errno::set(libc::EINVAL);
         return -1;
     }
-    let info = mallinfo2();
+    let info = Mallinfo2::take();
     // SAFETY: the caller's contract; the format matches its arguments.
     let written = unsafe {
         libc::fprintf(
