@@ -4,7 +4,7 @@ CARGO ?= cargo
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-programs bench stress clean
+.PHONY: help build install demo test test-programs bench stress clean
 .PHONY: packages-ci lint unit loom miri counts mutants programs-ci stress-short
 
 help: ## list the targets
@@ -13,6 +13,10 @@ help: ## list the targets
 
 build: ## libhomenode.so and .a, in target/release
 	$(CARGO) build --release --locked -p homenode-cabi
+	@ln -sf libhomenode.so target/release/libhomenode.so.0
+
+install: build ## to PREFIX (/usr/local), below DESTDIR: make install PREFIX=... DESTDIR=...
+	@PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' DESTDIR='$(DESTDIR)' scripts/install
 
 demo: ## real programs with and without homenode: time, memory, statistics
 	-@scripts/install-packages demo

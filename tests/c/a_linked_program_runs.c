@@ -11,6 +11,8 @@ int main(void) {
     CHECK(hn_drain_cpu(0, HN_DRAIN_QUIET, NULL) >= 0);
     CHECK(hn_stats_json(text, sizeof text) < sizeof text);
     CHECK(strstr(text, hn_version()));
+    /* Its malloc is ours, too. */
+    CHECK(strstr(text, "\"spans\":") && !strstr(text, "\"spans\":0,"));
     int null = open("/dev/null", O_WRONLY);
     CHECK(null >= 0 && hn_print_stats(null) == 0);
     return 0;
