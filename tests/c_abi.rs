@@ -195,17 +195,20 @@ fn a_small_address_space_suffices() {
 #[test]
 fn the_header_stands_alone() {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("cabi/include/homenode.h");
-    for (compiler, language) in [("cc", ["-xc", "-std=c99"]), ("c++", ["-xc++", "-std=c++17"])] {
+    let languages = [
+        ("cc", "-xc", "-std=c99"),
+        ("cc", "-xc", "-std=c17"),
+        ("c++", "-xc++", "-std=c++98"),
+        ("c++", "-xc++", "-std=c++17"),
+        ("c++", "-xc++", "-std=c++20"),
+    ];
+    for (compiler, language, standard) in languages {
         let output = Command::new(compiler)
-            .args(language)
-            .args(["-fsyntax-only", "-pedantic", "-Wall", "-Wextra", "-Werror"])
+            .args([language, standard, "-fsyntax-only"])
+            .args(["-pedantic", "-Wall", "-Wextra", "-Werror"])
             .arg(&header)
             .output()
             .unwrap_or_else(|error| panic!("{compiler}: {error}"));
-        assert!(
-            output.status.success(),
-            "{language:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "{standard}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }

@@ -1,4 +1,7 @@
-/* homenode: every byte has a home node.  What libhomenode.so and libhomenode.a offer beside malloc. */
+/* homenode: every byte has a home node.  What libhomenode.so and libhomenode.a offer beside malloc.
+ *
+ * C99 and C++98 onward.  All calls may be made from any thread, and before the first malloc; none of them
+ * returns memory that is to be freed, and none changes errno unless it says so. */
 #ifndef HOMENODE_H
 #define HOMENODE_H
 
@@ -8,7 +11,7 @@
 extern "C" {
 #endif
 
-/* The version, such as "0.1.0". */
+/* The version of the library that runs, such as "0.1.0": a constant string. */
 const char *hn_version(void);
 
 /* How a drain makes sure that nobody uses a CPU's cached objects. */
@@ -18,18 +21,28 @@ enum hn_drain {
     HN_DRAIN_QUIET = 2  /* never interrupts; may be pending */
 };
 
-/* Sends the objects cached on a CPU (or on all) back to the heap, from any CPU.  Returns 0 when done,
- * with the number of objects in *objects unless that is null; 1 when a thread may still be using the
- * cache (HN_DRAIN_QUIET), the kernel refuses the fence, or the caller is a child of vfork or a signal
- * handler that interrupted malloc: call again later; -1 with errno EINVAL for an unknown argument. */
+/* Sends the objects that are cached on a CPU back to the heap, from any CPU.
+ *   cpu      the kernel's number of the CPU, from 0; one that does not exist has no objects
+ *   how      one of enum hn_drain
+ *   objects  null, or where the number of objects goes that were sent back; written when the result is 0 alone
+ * Returns
+ *    0  done
+ *    1  not done, call again later: a thread may still be using the cache (HN_DRAIN_QUIET), the kernel refuses
+ *       the fence, or the caller is a child of vfork or a signal handler that interrupted malloc
+ *   -1  errno EINVAL: an unknown how, or a CPU number that no machine has */
 int hn_drain_cpu(unsigned cpu, int how, size_t *objects);
+
+/* hn_drain_cpu for all CPUs, and the sum of their objects; 1 if one of them is not done. */
 int hn_drain_all(int how, size_t *objects);
 
-/* Writes what homenode has done to a file descriptor, as text.  Returns 0, or -1 with errno EIO. */
+/* Writes what homenode has done as text, a number a line, to the file descriptor fd.
+ * Returns 0; or -1 with errno EIO: fd cannot be written to, or the allocator cannot start. */
 int hn_print_stats(int fd);
 
-/* Writes the same as JSON into buffer, at most len bytes, ended by a null byte.  Returns the bytes
- * that the whole text needs, without the null byte. */
+/* Writes the same as one JSON object.
+ *   buffer  len bytes, which get as much of the text as fits, and a null byte behind it; null if len is 0
+ * Returns the bytes that the whole text needs, without the null byte: it was cut off unless that is less than
+ * len.  No errors: the numbers of an allocator that cannot start are zeros. */
 size_t hn_stats_json(char *buffer, size_t len);
 
 #ifdef __cplusplus
