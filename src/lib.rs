@@ -74,8 +74,8 @@ mod sys {
 
 #[cfg(not(loom))]
 pub use front::{
-    Census, HomeNode, alloc, alloc_aligned, alloc_zeroed, check, drain_all, drain_cpu, fail_call,
-    free, print_stats, realloc, stats_json, trim, usable_size,
+    Census, HomeNode, Usage, alloc, alloc_aligned, alloc_zeroed, check, drain_all, drain_cpu,
+    fail_call, free, print_stats, realloc, stats_json, trim, usable_size,
 };
 #[cfg(not(loom))]
 pub use percpu::{Drained, How};

@@ -2,10 +2,11 @@
 
 mod support;
 
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-use support::{EVERY_SETTING, Run, Setting, compile, passes};
+use support::{EVERY_SETTING, Run, Setting, compile, has_tool, passes, scratch};
 
 #[test]
 fn zero_sizes_follow_glibc() {
@@ -45,6 +46,36 @@ fn every_extension_is_callable() {
 #[test]
 fn second_names_are_the_same_malloc() {
     passes("second_names_are_the_same_malloc.c", &[], EVERY_SETTING);
+}
+
+#[test]
+fn mallinfo_follows_what_a_program_holds() {
+    Run::plain(&compile("mallinfo_follows_what_a_program_holds.c", &[])).passes();
+    passes("mallinfo_follows_what_a_program_holds.c", &[], EVERY_SETTING);
+}
+
+#[test]
+fn malloc_info_is_xml_that_agrees_with_mallinfo() {
+    if !has_tool("python3") {
+        return;
+    }
+    let program = compile("malloc_info_agrees_with_mallinfo.c", &[]);
+    let parser = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/malloc_info.py");
+    for &setting in EVERY_SETTING {
+        let outcome = Run::on_homenode(&program, setting).outcome();
+        assert!(outcome.passed(), "{outcome:?}");
+        let text = scratch("xml");
+        fs::write(&text, &outcome.stdout).expect("a scratch file");
+        let parsed = Command::new("python3")
+            .arg(&parser)
+            .args(outcome.stderr.split_whitespace())
+            .stdin(File::open(&text).expect("our file"))
+            .output()
+            .expect("python3 runs");
+        let errors = String::from_utf8_lossy(&parsed.stderr);
+        assert!(parsed.status.success(), "{setting:?}: {errors}\n{}", outcome.stdout);
+        fs::remove_file(text).expect("our file");
+    }
 }
 
 #[test]

@@ -1,11 +1,29 @@
-//! The entries that tune and tell: true where homenode has the number, zero where it has not.
+//! The entries that tune and tell.  What each number of glibc's is here:
+//!
+//! | `mallinfo2` | here |
+//! |---|---|
+//! | `arena` | bytes of the compounds that blocks of up to 1 MiB are cut from, and of free ones that keep their pages |
+//! | `ordblks` | free objects in spans, and free compounds that keep their pages |
+//! | `smblks`, `fsmblks` | free objects in caches, of CPUs and between them; their bytes |
+//! | `hblks`, `hblkhd` | blocks over 1 MiB that the program holds; their usable bytes |
+//! | `usmblks` | 0, as in glibc |
+//! | `uordblks` | usable bytes of the blocks of up to 1 MiB that the program holds |
+//! | `fordblks` | `arena` less `uordblks`: the caches' bytes are in it, and what is cut off between blocks |
+//! | `keepcost` | bytes of free compounds that keep their pages: what `malloc_trim` gives back at least |
+//!
+//! `uordblks` is exact while no other thread allocates or frees ([`Usage`] says what else may be counted in
+//! it).  A block's header costs nothing here, so that it is the sum of `malloc_usable_size`.
+//! `mallinfo` is the same in ints, each at most `INT_MAX`, where glibc's wrap around.
 #![allow(unsafe_code, reason = "exported names, and the contracts of C")]
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 
-use homenode_core::Census;
+use homenode_core::Usage;
 
-use crate::errno;
+unsafe extern "C" {
+    /// dprintf(3), which keeps what it formats on the stack.
+    fn dprintf(fd: c_int, format: *const c_char, ...) -> c_int;
+}
 
 /// Nothing of glibc's malloc is tunable here: every option is refused (0).
 #[unsafe(no_mangle)]
@@ -46,68 +64,155 @@ pub struct Mallinfo2 {
 pub struct Mallinfo([c_int; 10]);
 
 impl Mallinfo2 {
+    /// The numbers of now.
     pub(crate) fn take() -> Self {
-        let [used, resident] =
-            Census::take().bytes().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        Self::from(&Usage::take())
+    }
+
+    /// Free blocks that are in no cache, and their bytes.
+    const fn rest(&self) -> [usize; 2] {
+        [self.ordblks, self.fordblks - self.fsmblks]
+    }
+}
+
+impl From<&Usage> for Mallinfo2 {
+    fn from(usage: &Usage) -> Self {
+        let size = |value| usize::try_from(value).unwrap_or(usize::MAX);
+        let arena = usage.cut_bytes + usage.resident_bytes();
+        // A span that went back meanwhile may still have been counted.
+        let held = usage.held_bytes.min(arena);
         Self {
-            arena: used + resident,
-            uordblks: used,
-            fordblks: resident,
-            keepcost: resident,
-            ..Self::default()
+            arena: size(arena),
+            ordblks: size(usage.free + usage.resident),
+            smblks: size(usage.cached),
+            hblks: size(usage.large),
+            hblkhd: size(usage.large_bytes),
+            usmblks: 0,
+            fsmblks: size(usage.cached_bytes.min(arena - held)),
+            uordblks: size(held),
+            fordblks: size(arena - held),
+            keepcost: size(usage.resident_bytes()),
         }
     }
 }
 
 impl From<&Mallinfo2> for Mallinfo {
     fn from(info: &Mallinfo2) -> Self {
-        let int = |value| c_int::try_from(value).unwrap_or(c_int::MAX);
-        let [arena, used, free] = [info.arena, info.uordblks, info.fordblks].map(int);
-        Self([arena, 0, 0, 0, 0, 0, 0, used, free, free])
+        let fields = [
+            info.arena,
+            info.ordblks,
+            info.smblks,
+            info.hblks,
+            info.hblkhd,
+            info.usmblks,
+            info.fsmblks,
+            info.uordblks,
+            info.fordblks,
+            info.keepcost,
+        ];
+        Self(fields.map(|value| c_int::try_from(value).unwrap_or(c_int::MAX)))
     }
 }
 
-/// Bytes from the system, in use, and free: by whole compound pages.
+/// What the memory is used for: see the table above.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallinfo2() -> Mallinfo2 {
     Mallinfo2::take()
 }
 
-/// [`mallinfo2`] cut down to ints.
+/// [`mallinfo2`] in ints.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallinfo() -> Mallinfo {
     Mallinfo::from(&Mallinfo2::take())
 }
 
-/// Writes the numbers to standard error.
+/// Writes the numbers to standard error: a node each and in all, as glibc does; then homenode's own.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_stats() {
     // malloc_stats has no way to tell of a failed write.
+    for node in 0..Usage::nodes() {
+        let Some(usage) = Usage::of_node(node) else { continue };
+        let info = Mallinfo2::from(&usage);
+        // SAFETY: the format matches its arguments.
+        unsafe {
+            dprintf(
+                libc::STDERR_FILENO,
+                c"Arena %zu:\nsystem bytes     = %10zu\nin use bytes     = %10zu\n".as_ptr(),
+                node,
+                info.arena,
+                info.uordblks,
+            )
+        };
+    }
+    let info = Mallinfo2::take();
+    // SAFETY: the format matches its arguments.
+    unsafe {
+        dprintf(
+            libc::STDERR_FILENO,
+            c"Total (incl. mmap):\nsystem bytes     = %10zu\nin use bytes     = %10zu\n\
+              mmap regions     = %10zu\nmmap bytes       = %10zu\n"
+                .as_ptr(),
+            info.arena + info.hblkhd,
+            info.uordblks + info.hblkhd,
+            info.hblks,
+            info.hblkhd,
+        )
+    };
     let _ = homenode_core::print_stats(libc::STDERR_FILENO);
 }
 
-/// Writes the numbers as XML to a stream; `options` must be 0.
+/// Writes the numbers as XML to a stream, in glibc's form: a heap is a node.  0, or `EINVAL` for options
+/// other than 0, or -1 when the stream takes no more.
 ///
 /// # Safety
 /// `stream` is an open stream of C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut c_void) -> c_int {
     if options != 0 {
-        errno::set(libc::EINVAL);
-        return -1;
+        return libc::EINVAL;
+    }
+    let stream = stream.cast();
+    // SAFETY: the caller's contract, here and below; formats match their arguments.
+    let mut last = unsafe { libc::fprintf(stream, c"<malloc version=\"1\">\n".as_ptr()) };
+    for node in 0..Usage::nodes() {
+        let Some(usage) = Usage::of_node(node) else { continue };
+        // SAFETY: as above.
+        unsafe { libc::fprintf(stream, c"<heap nr=\"%zu\">\n<sizes>\n</sizes>\n".as_ptr(), node) };
+        // SAFETY: as above.
+        unsafe { write_totals(stream, &Mallinfo2::from(&usage)) };
+        // SAFETY: as above.
+        last = last.min(unsafe { libc::fprintf(stream, c"</heap>\n".as_ptr()) });
     }
     let info = Mallinfo2::take();
+    // SAFETY: as above.
+    last = last.min(unsafe { write_totals(stream, &info) });
+    // SAFETY: as above.
+    last = last.min(unsafe { libc::fprintf(stream, c"</malloc>\n".as_ptr()) });
+    if last < 0 { -1 } else { 0 }
+}
+
+/// The elements that a heap and the whole have.  Negative: the stream takes no more.
+///
+/// # Safety
+/// `stream` is an open stream of C.
+unsafe fn write_totals(stream: *mut libc::FILE, info: &Mallinfo2) -> c_int {
+    let [count, bytes] = info.rest();
     // SAFETY: the caller's contract; the format matches its arguments.
-    let written = unsafe {
+    unsafe {
         libc::fprintf(
-            stream.cast(),
-            c"<malloc version=\"homenode\">\n<total type=\"used\" size=\"%zu\"/>\n<total type=\"rest\" size=\"%zu\"/>\n\
-              <system type=\"current\" size=\"%zu\"/>\n</malloc>\n"
+            stream,
+            c"<total type=\"fast\" count=\"%zu\" size=\"%zu\"/>\n\
+              <total type=\"rest\" count=\"%zu\" size=\"%zu\"/>\n\
+              <total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n\
+              <system type=\"current\" size=\"%zu\"/>\n"
                 .as_ptr(),
-            info.uordblks,
-            info.fordblks,
+            info.smblks,
+            info.fsmblks,
+            count,
+            bytes,
+            info.hblks,
+            info.hblkhd,
             info.arena,
         )
-    };
-    if written < 0 { -1 } else { 0 }
+    }
 }

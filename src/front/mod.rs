@@ -13,11 +13,13 @@ mod life;
 mod settings;
 mod start;
 mod stats;
+mod usage;
 
 pub use drain::{drain_all, drain_cpu, trim};
 pub use global::HomeNode;
 pub use life::{vfork_begin, vfork_end};
 pub use stats::{Census, check, fail_call, print_stats, stats_json};
+pub use usage::Usage;
 
 use busy::Busy;
 

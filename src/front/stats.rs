@@ -5,7 +5,6 @@ use core::fmt::{self, Write};
 use super::busy::Busy;
 use super::start;
 use crate::base::classes::Class;
-use crate::base::config::COMPOUND_BYTES;
 use crate::sys::fault;
 use crate::sys::file::{Fd, Text};
 use crate::sys::rseq::{self, RseqMode};
@@ -56,8 +55,8 @@ impl Census {
             let [cut, runs] = pageheap::census(slice);
             census.compounds_cut += u64::from(cut);
             census.runs += u64::from(runs);
-            census.racked += transfer::census(slice);
             for class in Class::all() {
+                census.racked += transfer::census(slice, class);
                 let pool = slab::census(slice, class);
                 census.spans += u64::from(pool.spans);
                 census.refills += pool.refills;
@@ -66,13 +65,6 @@ impl Census {
         }
         [census.cpus, census.cached, census.misses, census.drained] = percpu::census();
         census
-    }
-
-    /// Bytes of address space in use, and bytes that are free but still resident: in whole compounds.
-    #[must_use]
-    pub const fn bytes(&self) -> [u64; 2] {
-        let used = self.compounds.saturating_sub(self.compounds_free);
-        [used * COMPOUND_BYTES as u64, self.compounds_resident * COMPOUND_BYTES as u64]
     }
 
     const fn fields(&self) -> [(&'static str, u64); 13] {

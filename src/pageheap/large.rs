@@ -177,6 +177,20 @@ pub(crate) fn parked(slice: &Slice) -> u32 {
     homes.filter(|(place, _)| core::ptr::eq(place.slice, slice)).map(|(_, count)| count).sum()
 }
 
+/// Large blocks of a slice that are out, their bytes, and the compounds that handlers' blocks are cut from.
+pub(crate) fn census(slice: &Slice) -> [u64; 3] {
+    super::runs::compounds(slice).fold(
+        [0, 0, 0],
+        |[blocks, bytes, emergency], (_, head)| match head.state() {
+            State::LargeFirst => {
+                [blocks + 1, bytes + head.large.load(Ordering::Relaxed), emergency]
+            }
+            State::Emergency => [blocks, bytes, emergency + 1],
+            _ => [blocks, bytes, emergency],
+        },
+    )
+}
+
 /// Brings what the block at `from` holds to the longer one at `to`, and takes the first one back; by
 /// moving pages where that can be.  False, and nothing is done: these are not two large blocks of one node.
 pub(crate) fn relocate(from: &Place, to: &Place) -> bool {

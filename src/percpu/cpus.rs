@@ -8,7 +8,7 @@ use crossbeam_utils::CachePadded;
 use super::division::Division;
 use super::flip::Flip;
 use super::slab::Slab;
-use crate::base::classes::Class;
+use crate::base::classes::{CLASSES, Class};
 use crate::base::config::BATCH_MAX;
 use crate::base::ids::{CpuId, LaneId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -137,6 +137,28 @@ pub(crate) fn census() -> [u64; 4] {
         sums[3] += cpu.drained.load(Ordering::Relaxed);
     }
     sums
+}
+
+/// Objects of an open slice, node `node`'s, in all slabs, by class: for stats.
+pub(crate) fn cached(node: NodeIndex) -> [u32; CLASSES] {
+    let mut objects = [0; CLASSES];
+    for cpu in (0..count()).filter_map(|cpu| record(CpuId(u32::try_from(cpu).ok()?))) {
+        let slab = Slab(cpu.flip.live());
+        if slab.0 == 0 {
+            continue;
+        }
+        if cpu.node() == node {
+            for (class, sum) in objects.iter_mut().enumerate() {
+                *sum += u32::try_from(slab.len(class)).unwrap_or(0);
+            }
+        }
+        for object in slab.peek(REMOTE_STACK + node.get()) {
+            objects[usize::from(region::class_byte(object))] += 1;
+        }
+    }
+    // Class 0 is none: a word that was just changing.
+    objects[0] = 0;
+    objects
 }
 
 impl Cpu {

@@ -12,7 +12,7 @@ mod slab;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cpus::{census, start};
+pub(crate) use cpus::{cached, census, start};
 pub use drain::{Drained, How};
 pub(crate) use drain::{drain_all, drain_cpu, reclaim};
 

@@ -120,6 +120,17 @@ impl Slab {
         self.header().tops[stack].load(Ordering::Relaxed).saturating_sub(self.begin(stack)) / 8
     }
 
+    /// The objects on one stack, at some moment; a section that runs meanwhile may make them others.
+    pub(super) fn peek(self, stack: usize) -> impl Iterator<Item = usize> {
+        let begin = self.begin(stack);
+        (0..self.len(stack)).map(move |index| {
+            // SAFETY: from a stack's begin to its top are words of the slab's area, which is metadata
+            // that stays.
+            let word: &AtomicUsize = unsafe { mem::record(begin + index * 8) };
+            word.load(Ordering::Relaxed)
+        })
+    }
+
     /// Where a stack begins, its top, and where it is full.
     #[cfg(test)]
     pub(super) fn bounds(self, stack: usize) -> [usize; 3] {

@@ -1,5 +1,6 @@
 //! Walks the spans of a class, and checks a whole node's spans against their records.
 
+use super::pool::census;
 use super::span::Span;
 use crate::base::classes::Class;
 use crate::base::config::RUNS_PER_COMPOUND;
@@ -24,8 +25,8 @@ fn starts(slice: &Slice) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Checks each span of a node: its bits, its count, its class bytes.  The objects out, by bits; or
-/// the run of the first span that is wrong.  The heap must be at rest.
+/// Checks each span of a node: its bits, its count, its class bytes; and the pools' counts.  The objects
+/// out, by bits; or the run of the first span that is wrong, 0 for the counts.  The heap must be at rest.
 pub(crate) fn check(slice: &Slice) -> Result<u64, usize> {
     let mut out = 0;
     for run in starts(slice) {
@@ -40,5 +41,6 @@ pub(crate) fn check(slice: &Slice) -> Result<u64, usize> {
         }
         out += u64::from(span.used());
     }
-    Ok(out)
+    let counted: u64 = Class::all().map(|class| census(slice, class).out).sum();
+    if counted == out { Ok(out) } else { Err(0) }
 }

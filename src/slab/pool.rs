@@ -31,6 +31,8 @@ struct Pool {
     spans: AtomicU32,
     /// Batches taken so far.
     refills: AtomicU64,
+    /// Objects taken so far.
+    taken: AtomicU64,
     /// Objects that came back so far.
     returned: AtomicU64,
 }
@@ -44,6 +46,8 @@ pub(crate) struct PoolCensus {
     pub(crate) refills: u64,
     /// Objects that came back so far.
     pub(crate) returned: u64,
+    /// Objects that are out of their spans.
+    pub(crate) out: u64,
 }
 
 fn pool(slice: &Slice, class: Class) -> &'static Pool {
@@ -79,6 +83,7 @@ pub(crate) fn take(
             pool.unlink(slice, run);
         }
     }
+    pool.taken.store(pool.taken.load(Ordering::Relaxed) + taken as u64, Ordering::Relaxed);
     Ok(taken)
 }
 
@@ -133,10 +138,12 @@ pub(crate) fn object_bytes(place: &Place, class: Class) -> usize {
 /// The numbers of a class's pool on an open slice.
 pub(crate) fn census(slice: &Slice, class: Class) -> PoolCensus {
     let pool = pool(slice, class);
+    let returned = pool.returned.load(Ordering::Relaxed);
     PoolCensus {
         spans: pool.spans.load(Ordering::Relaxed),
         refills: pool.refills.load(Ordering::Relaxed),
-        returned: pool.returned.load(Ordering::Relaxed),
+        returned,
+        out: pool.taken.load(Ordering::Relaxed).saturating_sub(returned),
     }
 }
 
@@ -288,15 +295,18 @@ impl Pool {
     fn rebuild(&self, slice: &Slice, class: Class) {
         self.first.store(0, Ordering::Relaxed);
         let mut spans = 0;
+        let mut out = 0;
         for run in super::check::spans(slice, class) {
             let span = Span::at(slice, run);
             span.recount(class.shape());
+            out += u64::from(span.used());
             if span.used() < class.shape().objects {
                 self.link(slice, u32::try_from(run).unwrap_or(0));
             }
             spans += 1;
         }
         self.spans.store(spans, Ordering::Relaxed);
+        self.taken.store(self.returned.load(Ordering::Relaxed) + out, Ordering::Relaxed);
     }
 }
 

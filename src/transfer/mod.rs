@@ -137,9 +137,9 @@ pub(crate) fn flush(node: NodeIndex, back: &mut Homecoming) {
     }
 }
 
-/// Objects in the racks of an open slice.
-pub(crate) fn census(slice: &Slice) -> u64 {
-    let racks = all(slice).flat_map(|racks| Class::all().filter_map(|class| racks.get(class)));
+/// Objects of a class in the racks of an open slice.
+pub(crate) fn census(slice: &Slice, class: Class) -> u64 {
+    let racks = all(slice).filter_map(|racks| racks.get(class));
     racks.map(|rack| rack.states.objects() as u64).sum()
 }
 

@@ -61,7 +61,8 @@ fn any_mix_goes_home() {
 }
 
 fn racked() -> u64 {
-    nodes().map(|node| super::census(region::slice(node))).sum()
+    let of_class = |class| nodes().map(move |node| super::census(region::slice(node), class));
+    Class::all().flat_map(of_class).sum()
 }
 
 fn class_of(size: usize) -> Class {

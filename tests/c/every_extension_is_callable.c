@@ -10,7 +10,7 @@ int main(void) {
     CHECK(trimmed == 0 || trimmed == 1);
     CHECK(mallopt(M_MMAP_THRESHOLD, 1 << 20) == 0 || mallopt(M_MMAP_THRESHOLD, 1 << 20) == 1);
     struct mallinfo2 wide = mallinfo2();
-    CHECK(wide.uordblks <= wide.arena + wide.hblkhd || homenode_required());
+    CHECK(wide.uordblks <= wide.arena);
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
     struct mallinfo narrow = mallinfo();
     (void)narrow;
@@ -23,8 +23,7 @@ int main(void) {
     CHECK(text && strstr(text, "<malloc"));
     free(text);
     errno = 0;
-    int odd_options = malloc_info(1, stderr);
-    CHECK(odd_options == EINVAL || (odd_options == -1 && errno == EINVAL));
+    CHECK(malloc_info(1, stderr) == EINVAL && errno == 0);
     malloc_stats();
     free(p);
 
