@@ -3,7 +3,8 @@
 //! The hit path is malloc's.  A throwing new that finds no memory tail-jumps to libstdc++'s own,
 //! with the caller's arguments and return address: it calls the `new_handler` and throws, and no
 //! exception crosses a frame of ours.  That own new calls malloc, which fails again and makes it
-//! throw, or succeeds after the handler freed something.
+//! throw, or succeeds after the handler freed something.  A nothrow new goes to libstdc++'s in the same
+//! way, which catches.
 #![allow(unsafe_code, reason = "exported names, naked functions, and the contracts of C++")]
 
 use core::ffi::c_void;
@@ -46,8 +47,14 @@ pub extern "C" fn _Znam(size: usize) -> *mut c_void {
     homenode_core::__alloc_hit!(new_array_missed)
 }
 
-extern "C" fn new_nothrow_missed(size: usize) -> *mut c_void {
-    allocate(size).cast()
+#[unsafe(naked)]
+extern "C" fn new_nothrow_missed(_size: usize) -> *mut c_void {
+    homenode_core::__nothrow_new!(new_slow, next::operator_new_nothrow)
+}
+
+#[unsafe(naked)]
+extern "C" fn new_array_nothrow_missed(_size: usize) -> *mut c_void {
+    homenode_core::__nothrow_new!(new_slow, next::operator_new_array_nothrow)
 }
 
 /// `operator new(size_t, std::nothrow_t const&)`
@@ -63,7 +70,7 @@ pub extern "C" fn _ZnwmRKSt9nothrow_t(size: usize, nothrow: *const c_void) -> *m
 #[unsafe(no_mangle)]
 #[unsafe(link_section = ".text.hot._ZnamRKSt9nothrow_t")]
 pub extern "C" fn _ZnamRKSt9nothrow_t(size: usize, nothrow: *const c_void) -> *mut c_void {
-    homenode_core::__alloc_hit!(new_nothrow_missed)
+    homenode_core::__alloc_hit!(new_array_nothrow_missed)
 }
 
 /// `operator new(size_t, std::align_val_t)`
@@ -81,23 +88,25 @@ pub extern "C" fn _ZnamSt11align_val_t(size: usize, align: usize) -> *mut c_void
 }
 
 /// `operator new(size_t, std::align_val_t, std::nothrow_t const&)`
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub extern "C" fn _ZnwmSt11align_val_tRKSt9nothrow_t(
     size: usize,
     align: usize,
-    _: *const c_void,
+    nothrow: *const c_void,
 ) -> *mut c_void {
-    new_aligned_slow(size, align).cast()
+    homenode_core::__nothrow_new!(new_aligned_slow, next::operator_new_aligned_nothrow)
 }
 
 /// `operator new[](size_t, std::align_val_t, std::nothrow_t const&)`
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub extern "C" fn _ZnamSt11align_val_tRKSt9nothrow_t(
     size: usize,
     align: usize,
-    _: *const c_void,
+    nothrow: *const c_void,
 ) -> *mut c_void {
-    new_aligned_slow(size, align).cast()
+    homenode_core::__nothrow_new!(new_aligned_slow, next::operator_new_array_aligned_nothrow)
 }
 
 /// A delete: the hit path of free; a sized one expects the class of its size.

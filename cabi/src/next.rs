@@ -25,6 +25,10 @@ static NEW: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static NEW_ARRAY: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static NEW_ALIGNED: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static NEW_ARRAY_ALIGNED: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
+static NEW_NOTHROW: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
+static NEW_ARRAY_NOTHROW: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
+static NEW_ALIGNED_NOTHROW: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
+static NEW_ARRAY_ALIGNED_NOTHROW: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 
 /// libc's `dlsym`; none in a static program without it.
 fn dlsym() -> Option<unsafe extern "C" fn(*mut c_void, *const i8) -> *mut c_void> {
@@ -154,7 +158,7 @@ pub(crate) unsafe fn usable_size(block: *mut c_void) -> usize {
 }
 
 /// libstdc++'s function; 0 in a program that has none so far.
-fn throwing(symbol: &Symbol, name: &CStr) -> usize {
+fn operator(symbol: &Symbol, name: &CStr) -> usize {
     if symbol.get() == UNKNOWN || symbol.get() == NONE {
         symbol.find(name);
     }
@@ -166,20 +170,40 @@ fn throwing(symbol: &Symbol, name: &CStr) -> usize {
 
 /// Address of the next `operator new(size_t)`.
 pub(crate) extern "C" fn operator_new() -> usize {
-    throwing(&NEW, c"_Znwm")
+    operator(&NEW, c"_Znwm")
 }
 
 /// Address of the next `operator new[](size_t)`.
 pub(crate) extern "C" fn operator_new_array() -> usize {
-    throwing(&NEW_ARRAY, c"_Znam")
+    operator(&NEW_ARRAY, c"_Znam")
 }
 
 /// Address of the next `operator new(size_t, std::align_val_t)`.
 pub(crate) extern "C" fn operator_new_aligned() -> usize {
-    throwing(&NEW_ALIGNED, c"_ZnwmSt11align_val_t")
+    operator(&NEW_ALIGNED, c"_ZnwmSt11align_val_t")
 }
 
 /// Address of the next `operator new[](size_t, std::align_val_t)`.
 pub(crate) extern "C" fn operator_new_array_aligned() -> usize {
-    throwing(&NEW_ARRAY_ALIGNED, c"_ZnamSt11align_val_t")
+    operator(&NEW_ARRAY_ALIGNED, c"_ZnamSt11align_val_t")
+}
+
+/// Address of the next `operator new(size_t, std::nothrow_t const&)`.
+pub(crate) extern "C" fn operator_new_nothrow() -> usize {
+    operator(&NEW_NOTHROW, c"_ZnwmRKSt9nothrow_t")
+}
+
+/// Address of the next `operator new[](size_t, std::nothrow_t const&)`.
+pub(crate) extern "C" fn operator_new_array_nothrow() -> usize {
+    operator(&NEW_ARRAY_NOTHROW, c"_ZnamRKSt9nothrow_t")
+}
+
+/// Address of the next `operator new(size_t, std::align_val_t, std::nothrow_t const&)`.
+pub(crate) extern "C" fn operator_new_aligned_nothrow() -> usize {
+    operator(&NEW_ALIGNED_NOTHROW, c"_ZnwmSt11align_val_tRKSt9nothrow_t")
+}
+
+/// Address of the next `operator new[](size_t, std::align_val_t, std::nothrow_t const&)`.
+pub(crate) extern "C" fn operator_new_array_aligned_nothrow() -> usize {
+    operator(&NEW_ARRAY_ALIGNED_NOTHROW, c"_ZnamSt11align_val_tRKSt9nothrow_t")
 }

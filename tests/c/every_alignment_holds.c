@@ -1,14 +1,16 @@
 /* Alignments 2^3 to 2^30, sizes at their edges, realloc up and down: aligned, contents kept.
  * Only the edges are touched, so that GiB requests cost no memory. */
-#include "check.h"
+#include "rules.h"
+#include <stddef.h>
 
 static void resize(char **p, size_t *size, size_t wanted, unsigned char tag) {
     size_t kept = *size < wanted ? *size : wanted;
     if (kept) (*p)[kept - 1] = (char)tag;
     char *moved = realloc(*p, wanted);
     if (!moved) FAIL("realloc from %zu to %zu is NULL", *size, wanted);
-    if (kept && ((unsigned char)moved[0] != tag || (unsigned char)moved[kept - 1] != tag))
-        FAIL("realloc from %zu to %zu lost contents", *size, wanted);
+    rules_at = wanted;
+    RULE("realloc keeps contents", edges_hold(moved, kept, tag));
+    RULE("realloc gives at least its size", malloc_usable_size(moved) >= wanted);
     *p = moved, *size = wanted;
     mark_edges(moved, wanted, tag);
 }
@@ -17,11 +19,11 @@ static void one(size_t alignment, size_t size, unsigned char tag) {
     void *got = NULL;
     int failed = posix_memalign(&got, alignment, size);
     if (failed) FAIL("posix_memalign(%zu, %zu) = %d", alignment, size, failed);
-    if ((uintptr_t)got % alignment) FAIL("%p is not aligned to %zu", got, alignment);
-    if (malloc_usable_size(got) < size) FAIL("usable size below %zu", size);
+    rules_at = alignment;
+    RULE("posix_memalign aligns", on(got, alignment));
+    RULE("posix_memalign gives at least its size", malloc_usable_size(got) >= size);
     mark_edges(got, size, tag);
     char *p = got;
-    if (!edges_hold(p, size, tag)) FAIL("edges of %zu bytes changed", size);
     if (size && size <= (size_t)16 << 20) {
         resize(&p, &size, size * 2 + 1, tag);
         resize(&p, &size, size / 3 + 1, tag);
@@ -43,19 +45,24 @@ int main(void) {
         char *held[16];
         for (int i = 0; i < 16; i++) {
             held[i] = memalign(alignment, 200);
-            CHECK(held[i] && (uintptr_t)held[i] % alignment == 0);
+            CHECK(held[i]);
+            rules_at = alignment;
+            RULE("memalign aligns", on(held[i], alignment));
             memset(held[i], i, 200);
         }
         for (int i = 0; i < 16; i++) {
-            for (int k = 0; k < 200; k++) CHECK(held[i][k] == i);
+            for (int k = 0; k < 200; k++) RULE("aligned blocks are apart", held[i][k] == i);
             free(held[i]);
         }
     }
     /* Every plain request is fit for max_align_t. */
     for (size_t size = 0; size < 5000; size++) {
-        void *p = malloc(size);
-        if (!p || (uintptr_t)p % 16) FAIL("malloc(%zu) = %p", size, p);
-        free(p);
+        void *blocks[] = {malloc(size), calloc(1, size), realloc(NULL, size), realloc(malloc(7), size + 1)};
+        rules_at = size;
+        for (int i = 0; i < 4; i++) {
+            RULE("every block is fit for max_align_t", on(blocks[i], _Alignof(max_align_t)));
+            free(blocks[i]);
+        }
     }
-    return 0;
+    return rules_end();
 }

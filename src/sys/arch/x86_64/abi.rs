@@ -16,6 +16,16 @@ macro_rules! __keeping_arguments {
     };
 }
 
+/// Leaves for the next library's new, whose address is in rax, with the size in rdi.  A size that no object
+/// has is cut to the largest one: rounded up to an alignment it would become a small one (libstdc++ 12).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __next_new {
+    () => {
+        "mov rcx, -1\nshr rcx, 1\ncmp rdi, rcx\ncmova rdi, rcx\njmp rax\n"
+    };
+}
+
 /// A throwing new after its hit path missed: rdi is the size, rsi the alignment if there is one.
 /// Where no other library has a new (a static program: ours is the only one), the loop of the C++
 /// standard is run here: the `new_handler`, again and again, or else `bad_alloc`, made of those parts
@@ -32,7 +42,8 @@ macro_rules! __throwing_new {
                 $crate::__keeping_arguments!("{slow}"),
                 "test rax, rax\njz 22f\nret\n22:\n",
                 $crate::__keeping_arguments!("{next}"),
-                "test rax, rax\njz 33f\njmp rax\n",
+                "test rax, rax\njz 33f\n",
+                $crate::__next_new!(),
                 "33: mov rax, qword ptr [rip + _ZSt15get_new_handlerv@GOTPCREL]\ntest rax, rax\njz 44f\n",
                 $crate::__keeping_arguments!("rax"),
                 "test rax, rax\njz 44f\n",
@@ -51,6 +62,29 @@ macro_rules! __throwing_new {
             slow = sym $slow,
             next = sym $next,
             none = sym $crate::seam::die_of_no_new,
+        )
+    };
+}
+
+/// A nothrow new after its hit path missed: as `__throwing_new`.  The next library's runs the loop of the
+/// standard and catches what is thrown there; where there is none (a static program), the result is null at
+/// once, since nothing here can catch.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __nothrow_new {
+    ($slow:path, $next:path) => {
+        core::arch::naked_asm!(
+            concat!(
+                ".cfi_startproc\n",
+                $crate::__keeping_arguments!("{slow}"),
+                "test rax, rax\njz 22f\nret\n22:\n",
+                $crate::__keeping_arguments!("{next}"),
+                "test rax, rax\njz 33f\n",
+                $crate::__next_new!(),
+                "33: ret\n.cfi_endproc",
+            ),
+            slow = sym $slow,
+            next = sym $next,
         )
     };
 }
