@@ -89,8 +89,8 @@ pub mod seam {
     };
     pub use crate::base::config::{CPUS_MAX, RUN_SHIFT};
     pub use crate::front::{
-        die_of_no_new, die_of_panic, die_of_stranger, free_if_ours, say_aside, serves, slow_alloc,
-        vfork_begin, vfork_end,
+        check_size, checks_fully, die_of_no_new, die_of_panic, die_of_stranger, free_if_ours,
+        say_aside, serves, slow_alloc, usable_before_realloc, vfork_begin, vfork_end,
     };
     pub use crate::sys::arch::{
         HOT, SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_REGION_OFFSET, SLAB_REMOTE_OFFSET,

@@ -14,7 +14,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use crate::malloc::{free_here, free_missed};
+use crate::malloc::free_here;
 use crate::{aside, errno, next};
 
 const BASE_ALIGN: usize = 16;
@@ -130,6 +130,19 @@ pub(crate) fn whole_pages(size: usize) -> *mut c_void {
     }
 }
 
+/// What a sized free does unless the size has the object's class: more than the block has is a fault, less is
+/// not.
+///
+/// # Safety
+/// As free.
+#[cold]
+unsafe extern "C" fn free_sized_missed(block: *mut c_void, size: usize) {
+    // SAFETY: the caller's contract.
+    unsafe { homenode_core::seam::check_size(block.cast(), size) };
+    // SAFETY: the caller's contract.
+    unsafe { free_here(block) };
+}
+
 /// C23's free with a size, which is only a hint: the class byte is trusted.
 ///
 /// # Safety
@@ -137,7 +150,7 @@ pub(crate) fn whole_pages(size: usize) -> *mut c_void {
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_sized(block: *mut c_void, size: usize) {
-    homenode_core::__free_sized_hit!("rsi", free_here, free_missed)
+    homenode_core::__free_sized_hit!("", free_sized_missed, free_sized_missed)
 }
 
 /// C23's free with an alignment and a size.
@@ -147,5 +160,5 @@ pub unsafe extern "C" fn free_sized(block: *mut c_void, size: usize) {
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, align: usize, size: usize) {
-    homenode_core::__free_sized_hit!("rdx", free_here, free_missed)
+    homenode_core::__free_sized_hit!("mov rsi, rdx\n", free_sized_missed, free_sized_missed)
 }

@@ -56,6 +56,30 @@ pub(crate) unsafe extern "C" fn free_missed(block: *mut c_void) {
     }
 }
 
+/// What a sized delete that missed does.  C++ programs often tell a wrong size, so that is looked at under
+/// `HOMENODE_CHECK=full` alone: the hit path brings it here then, and otherwise may not.
+///
+/// # Safety
+/// As [`free`].
+#[cold]
+pub(crate) unsafe extern "C" fn delete_missed(block: *mut c_void, size: usize) {
+    if homenode_core::seam::checks_fully() {
+        // SAFETY: the caller's contract.
+        unsafe { homenode_core::seam::check_size(block.cast(), size) };
+    }
+    // SAFETY: the caller's contract.
+    unsafe { free_missed(block) };
+}
+
+/// [`free`] for a sized delete whose size is no small one, or not the object's.
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn delete_here(block: *mut c_void, size: usize) {
+    homenode_core::__free_hit!(delete_missed)
+}
+
 /// [`free`], not the one that another library may put before it.
 ///
 /// # Safety
@@ -125,7 +149,7 @@ pub(crate) unsafe fn resize(block: *mut c_void, size: usize) -> *mut c_void {
 #[inline(never)]
 unsafe fn resize_or_move(block: *mut c_void, size: usize) -> *mut c_void {
     // SAFETY: the caller's contract.
-    let Some(usable) = (unsafe { homenode_core::usable_size(block.cast()) }) else {
+    let Some(usable) = (unsafe { homenode_core::seam::usable_before_realloc(block.cast()) }) else {
         // SAFETY: the caller's contract, and the block is not ours.
         return unsafe { next::realloc(block, size) };
     };

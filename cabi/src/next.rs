@@ -114,6 +114,9 @@ pub(crate) unsafe fn free(block: *mut c_void) {
         // The dynamic linker's own blocks, from before there was an allocator: they stay.
         UNKNOWN => {}
         NONE => homenode_core::seam::die_of_stranger(block.cast()),
+        _ if homenode_core::seam::checks_fully() => {
+            homenode_core::seam::die_of_stranger(block.cast())
+        }
         address => {
             // SAFETY: `start` found a function of this type.
             let free: unsafe extern "C" fn(*mut c_void) = unsafe { core::mem::transmute(address) };
@@ -130,6 +133,9 @@ pub(crate) unsafe fn free(block: *mut c_void) {
 pub(crate) unsafe fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
     match REALLOC.get() {
         UNKNOWN | NONE => homenode_core::seam::die_of_stranger(block.cast()),
+        _ if homenode_core::seam::checks_fully() => {
+            homenode_core::seam::die_of_stranger(block.cast())
+        }
         address => {
             // SAFETY: `start` found a function of this type.
             let realloc: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void =
@@ -147,6 +153,9 @@ pub(crate) unsafe fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
 pub(crate) unsafe fn usable_size(block: *mut c_void) -> usize {
     match USABLE_SIZE.get() {
         UNKNOWN | NONE => 0,
+        _ if homenode_core::seam::checks_fully() => {
+            homenode_core::seam::die_of_stranger(block.cast())
+        }
         address => {
             // SAFETY: `start` found a function of this type.
             let usable_size: unsafe extern "C" fn(*mut c_void) -> usize =

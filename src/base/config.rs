@@ -130,3 +130,17 @@ pub(crate) const ROOM_FRACTION: usize = 64;
 pub(crate) const ROOM_BYTES_MIN: usize = 2 << 20;
 /// Bytes of metadata room made writable at once.
 pub(crate) const ROOM_STEP: usize = 1 << 20;
+
+/// Under `HOMENODE_CHECK=full`, bytes behind a block's end that are filled and looked at, at most, and
+/// bytes of a fresh block that are filled: a page, which a loop that runs past its end soon reaches.
+pub(crate) const CHECK_FILL_BYTES: usize = 4 << 10;
+/// Bytes of a freed block that are filled and looked at, at most: 3 us.
+pub(crate) const CHECK_FREED_BYTES: usize = 64 << 10;
+/// Freed blocks that are held back, at most.
+pub(crate) const CHECK_HELD: usize = 16 << 10;
+/// Bytes of freed blocks that are held back, at most: 16 MiB, half of the least address space.
+pub(crate) const CHECK_HELD_BYTES: usize = 16 << 20;
+/// Longer blocks are not held back: they would drive all others out.
+pub(crate) const CHECK_HELD_BYTES_EACH: usize = CHECK_HELD_BYTES / 4;
+/// Bytes of the blocks freed last that each call looks at: 200 ns.
+pub(crate) const CHECK_LOOK_BYTES: usize = 4 << 10;

@@ -1,7 +1,7 @@
 //! Drains and trims, as callers see them.
 
 use super::busy::Busy;
-use super::{prepare, trim_spans};
+use super::{checked, prepare, trim_spans};
 use crate::base::ids::CpuId;
 use crate::pageheap::{emergency, large};
 use crate::percpu::{self, Drained, How};
@@ -25,6 +25,9 @@ pub fn trim() -> u32 {
     let Some(_busy) = Busy::enter() else { return 0 };
     if !prepare() {
         return 0;
+    }
+    if checked::is_on() {
+        checked::release(true);
     }
     percpu::drain_all(How::Auto);
     trim_spans();

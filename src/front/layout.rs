@@ -92,7 +92,7 @@ unsafe fn change_any(block: *mut u8, old: Layout, new: Layout, may_stay: bool) -
             return unsafe { outgrow(block, usable, new.size(), new.align()) };
         }
     }
-    let moved = alloc_aligned(new.size(), new.align());
+    let moved = alloc(new);
     if moved.is_null() {
         // A shrink that finds no smaller block is served by the one it has.
         return if may_stay && new.size() <= old.size() { block } else { moved };

@@ -4,6 +4,7 @@
 #[cfg(feature = "allocator-api2")]
 mod allocator;
 mod busy;
+mod checked;
 mod deferred;
 mod drain;
 mod global;
@@ -22,6 +23,8 @@ pub use stats::{Census, check, fail_call, print_stats, stats_json};
 pub use usage::Usage;
 
 use busy::Busy;
+use checked::Call;
+pub use checked::is_full as checks_fully;
 
 use crate::base::classes::{CLASS_BYTES_MAX, Class};
 use crate::base::config::SLACK_BYTES;
@@ -41,6 +44,9 @@ const REQUEST_MAX: usize = isize::MAX.cast_unsigned();
 /// What the hit path of malloc jumps to.
 #[cold]
 pub extern "C" fn slow_alloc(size: usize) -> *mut u8 {
+    if checked::is_on() {
+        return checked::alloc(size, 16, false);
+    }
     match Class::of_size(size) {
         Some(class) => alloc_class(class),
         None => alloc_large(size, 16, Want::Block).0,
@@ -50,7 +56,8 @@ pub extern "C" fn slow_alloc(size: usize) -> *mut u8 {
 /// What the hit path of an allocation by class jumps to.
 #[cold]
 extern "C" fn slow_class(class: usize) -> *mut u8 {
-    u8::try_from(class).ok().and_then(Class::from_byte).map_or(core::ptr::null_mut(), alloc_class)
+    let alloc = if checked::is_on() { checked::alloc_class } else { alloc_class };
+    u8::try_from(class).ok().and_then(Class::from_byte).map_or(core::ptr::null_mut(), alloc)
 }
 
 /// What the hit path of free jumps to in a Rust program: every pointer must be ours.
@@ -104,11 +111,17 @@ pub fn die_of_panic(info: &core::panic::PanicInfo<'_>) -> ! {
 pub unsafe fn free_if_ours(object: *mut u8) -> bool {
     let address = object.expose_provenance();
     match region::locate(address) {
+        Some(_) if checked::is_on() => free_checked(address),
         // Both are jumps: no frame stays below them.
         Some(place) if large::starts_at(&place) => free_large(address),
         Some(_) => free_slowly(address),
         None => false,
     }
+}
+
+#[cold]
+fn free_checked(address: usize) -> bool {
+    region::locate(address).map(|place| checked::free(&place)).is_some()
 }
 
 /// Parks a large block, without a lock; what cannot be parked goes the slow way.
@@ -143,7 +156,11 @@ fn prepare() -> bool {
     large::tick();
     deferred::take_all(|object| {
         if let Some(place) = region::locate(object) {
-            free_here(&place);
+            if checked::is_on() {
+                checked::free_deferred(&place);
+            } else {
+                free_here(&place);
+            }
         }
     });
     true
@@ -164,6 +181,9 @@ fn prepare_and<T>(take: impl Fn() -> Option<T>) -> Option<T> {
         return None;
     }
     take().or_else(|| {
+        if checked::is_on() {
+            checked::release(true);
+        }
         large::empty_slots();
         percpu::reclaim();
         trim_spans();
@@ -241,6 +261,9 @@ pub fn alloc(size: usize) -> *mut u8 {
 #[must_use]
 pub fn alloc_aligned(size: usize, align: usize) -> *mut u8 {
     debug_assert!(align.is_power_of_two());
+    if checked::is_on() {
+        return checked::alloc(size, align, false);
+    }
     match Class::of_small(size, align).or_else(|| Class::of_layout(size, align)) {
         Some(class) => hit::alloc_class(class.index()),
         None => alloc_large(size, align, Want::Block).0,
@@ -250,6 +273,9 @@ pub fn alloc_aligned(size: usize, align: usize) -> *mut u8 {
 /// Hands out `size` zeroed bytes at `align`, a power of two; null when there is no memory.
 #[must_use]
 pub fn alloc_zeroed(size: usize, align: usize) -> *mut u8 {
+    if checked::is_on() {
+        return checked::alloc(size, align, true);
+    }
     let Some(class) = Class::of_small(size, align) else { return zeroed_by_length(size, align) };
     // SAFETY: the block is fresh, of a class that holds `size` bytes, and nobody else's.
     unsafe { zeroed(hit::alloc_class(class.index()), size) }
@@ -293,7 +319,33 @@ pub unsafe fn free(object: *mut u8) {
 /// # Safety
 /// `object` was handed out and is live, or is not ours.
 pub unsafe fn usable_size(object: *const u8) -> Option<usize> {
-    region::locate(object.expose_provenance()).map(|place| block_bytes(&place))
+    usable_for(object, Call::UsableSize)
+}
+
+/// [`usable_size`], asked for by realloc, which a message then names.
+///
+/// # Safety
+/// As [`usable_size`].
+pub unsafe fn usable_before_realloc(object: *const u8) -> Option<usize> {
+    usable_for(object, Call::Realloc)
+}
+
+fn usable_for(object: *const u8, call: Call) -> Option<usize> {
+    let place = region::locate(object.expose_provenance())?;
+    Some(if checked::is_on() { checked::usable(&place, call) } else { block_bytes(&place) })
+}
+
+/// Ends the program if the block at `object` is ours and has less than the `told` bytes that a sized free
+/// says.  Less is no fault: a block shrinks in place.
+///
+/// # Safety
+/// As [`usable_size`].
+pub unsafe fn check_size(object: *const u8, told: usize) {
+    if let Some(usable) = usable_for(object, Call::Free)
+        && usable < told
+    {
+        checked::wrong_size(object.expose_provenance(), usable, told);
+    }
 }
 
 /// Bytes of the block that starts at `place`; aborts when none does.
@@ -319,6 +371,10 @@ fn block_bytes(place: &Place) -> usize {
 /// # Safety
 /// `object` was handed out, is live, and `usable` is what [`usable_size`] says of it.
 pub unsafe fn realloc(object: *mut u8, usable: usize, size: usize, align: usize) -> *mut u8 {
+    if checked::is_on() {
+        // SAFETY: the caller's promise.
+        return unsafe { checked::realloc(object, usable, size, align) };
+    }
     if resize(object.expose_provenance(), usable, size) {
         return object;
     }
@@ -365,8 +421,14 @@ const fn stays(usable: usize, size: usize) -> bool {
 /// Gives the block at `object` a new place, as whole compounds with room to grow; as [`realloc`].
 #[cold]
 unsafe fn outgrow(object: *mut u8, usable: usize, size: usize, align: usize) -> *mut u8 {
-    let block = alloc_large(size, align, Want::Growth).0;
-    if !block.is_null() && !relocate(object.expose_provenance(), block.expose_provenance()) {
+    let is_checked = checked::is_on();
+    let block = if is_checked {
+        checked::alloc(size, align, false)
+    } else {
+        alloc_large(size, align, Want::Growth).0
+    };
+    let is_brought = !is_checked && relocate(object.expose_provenance(), block.expose_provenance());
+    if !block.is_null() && !is_brought {
         // SAFETY: both blocks are live and apart, and `usable` long; the caller gives the old one up.
         unsafe { replace(object, block, usable) };
     }
@@ -386,6 +448,9 @@ unsafe fn replace(old: *mut u8, new: *mut u8, bytes: usize) {
 
 #[cold]
 fn resize(address: usize, usable: usize, size: usize) -> bool {
+    if checked::is_on() {
+        return checked::resize(address, size);
+    }
     // A large block gives back what it does not need, from an eighth on.
     let gives_back = size > CLASS_BYTES_MAX && size < usable - usable / 8;
     if stays(usable, size) && !gives_back {

@@ -2,6 +2,7 @@
 
 use core::cell::UnsafeCell;
 
+use super::checked;
 use super::settings::Settings;
 use crate::base::config::CPUS_MAX;
 use crate::base::sync::{AtomicU32, Ordering};
@@ -62,7 +63,13 @@ fn begin() -> bool {
     let cpus = cpu::possible(buffer);
     let ready = region::start(settings.slice_bytes) && percpu::start(cpus);
     if ready {
-        rseq::start(settings.rseq_off);
+        if settings.check_full {
+            // `serves` must not answer from the class alone.
+            region::hide_classes();
+        }
+        // Without rseq every call takes the slow path, and an object that is free is free in its span.
+        rseq::start(settings.rseq_off || settings.check_full);
+        checked::start(settings.check_full);
     }
     ready
 }

@@ -30,6 +30,8 @@ use crate::topo;
 static SLICES: [Slice; NODES_MAX] = [const { Slice::new() }; NODES_MAX];
 static BASE: AtomicUsize = AtomicUsize::new(0);
 static END: AtomicUsize = AtomicUsize::new(0);
+/// [`END`] for those who ask for the class alone; 0 when they are to find none.
+static CLASSES_END: AtomicUsize = AtomicUsize::new(0);
 static GEOMETRY: Published = Published(UnsafeCell::new(Geometry::of(SLICE_BYTES_MIN, 4096)));
 
 /// The geometry of every slice: written once at start, before anything else of this layer runs.
@@ -126,6 +128,7 @@ fn reserve(nodes: usize, geometry: Geometry) -> bool {
         slice.place(base + node * geometry.bytes);
     }
     END.store(base + total, Ordering::Relaxed);
+    CLASSES_END.store(base + total, Ordering::Relaxed);
     // Release: who sees the base sees the geometry.
     BASE.store(base, Ordering::Release);
     true
@@ -159,6 +162,11 @@ pub(crate) fn locate(address: usize) -> Option<Place> {
     })
 }
 
+/// From here on [`class_byte`] and [`home_and_class`] say 0 of every address: at start alone.
+pub(crate) fn hide_classes() {
+    CLASSES_END.store(0, Ordering::Relaxed);
+}
+
 /// The class byte of the run that `address` lies in; 0 for memory that is not ours.  The same as by way of
 /// [`locate`], in half the time.
 pub(crate) fn class_byte(address: usize) -> u8 {
@@ -169,7 +177,7 @@ pub(crate) fn class_byte(address: usize) -> u8 {
 /// ours.
 pub(crate) fn home_and_class(address: usize) -> (NodeIndex, u8) {
     let base = BASE.load(Ordering::Acquire);
-    if address < base || address >= END.load(Ordering::Relaxed) {
+    if address < base || address >= CLASSES_END.load(Ordering::Relaxed) {
         return (NodeIndex::ZERO, 0);
     }
     let number = (address - base) >> geometry().shift();

@@ -25,6 +25,17 @@ fn starts(slice: &Slice) -> impl Iterator<Item = usize> {
     })
 }
 
+/// Calls `look` with the address of each object that is out, as the bits say at some moment.
+pub(crate) fn objects_out(slice: &Slice, mut look: impl FnMut(usize)) {
+    for run in starts(slice) {
+        let byte = slice.class_byte(run).load(Ordering::Acquire);
+        let Some(class) = Class::from_byte(byte) else { continue };
+        let shape = class.shape();
+        let out = (0..shape.objects).filter(|&index| Span::at(slice, run).is_out(index).is_ok());
+        out.for_each(|index| look(slice.run_address(run) + (index * shape.size) as usize));
+    }
+}
+
 /// Checks each span of a node: its bits, its count, its class bytes; and the pools' counts.  The objects
 /// out, by bits; or the run of the first span that is wrong, 0 for the counts.  The heap must be at rest.
 pub(crate) fn check(slice: &Slice) -> Result<u64, usize> {

@@ -6,5 +6,6 @@ mod span;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use check::check;
-pub(crate) use pool::{Homecoming, census, give, object_bytes, take, trim};
+pub(crate) use check::{check, objects_out};
+pub(crate) use pool::{Homecoming, census, give, is_out, object_bytes, take, trim};
+pub(crate) use span::Refusal;

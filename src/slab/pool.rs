@@ -135,6 +135,13 @@ pub(crate) fn object_bytes(place: &Place, class: Class) -> usize {
     class.shape().size as usize
 }
 
+/// Whether the object of `class` that starts at `place` is out, as its bit says.
+pub(crate) fn is_out(place: &Place, class: Class) -> Result<(), Refusal> {
+    let (run, offset) = span_of(place, class.shape());
+    let index = class.shape().index_of(offset).ok_or(Refusal::NeverOut)?;
+    Span::at(place.slice, run).is_out(index)
+}
+
 /// The numbers of a class's pool on an open slice.
 pub(crate) fn census(slice: &Slice, class: Class) -> PoolCensus {
     let pool = pool(slice, class);

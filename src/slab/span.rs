@@ -39,7 +39,7 @@ pub(super) struct Span {
 
 /// Why an object could not come back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// It was never out.
     NeverOut,
     /// It is back already.
@@ -112,6 +112,15 @@ impl Span {
         let used = self.used() - 1;
         self.used.store(used, Ordering::Relaxed);
         Ok(used)
+    }
+
+    /// Whether object `object` is out: for its user, or when nobody takes or gives.
+    pub(super) fn is_out(&self, object: u32) -> Result<(), Refusal> {
+        if object >= self.carved.load(Ordering::Relaxed) {
+            return Err(Refusal::NeverOut);
+        }
+        let word = self.bits[object as usize / 64].load(Ordering::Relaxed);
+        if word >> (object % 64) & 1 == 0 { Err(Refusal::NotOut) } else { Ok(()) }
     }
 
     /// Objects out.
@@ -231,7 +240,9 @@ mod tests {
         for class in Class::all() {
             let span = fresh(class);
             assert_eq!(span.take(class.shape(), START, &mut [0]), 1);
+            assert_eq!(span.is_out(0), Ok(()));
             assert_eq!(span.give(0), Ok(0));
+            assert_eq!(span.is_out(0), Err(Refusal::NotOut));
             assert_eq!(span.give(0), Err(Refusal::NotOut));
             assert_eq!(span.used(), 0);
         }
@@ -244,6 +255,7 @@ mod tests {
             assert_eq!(span.give(0), Err(Refusal::NeverOut));
             span.take(class.shape(), START, &mut [0]);
             for object in [1, class.shape().objects, class.shape().objects + 1, 4096] {
+                assert_eq!(span.is_out(object), Err(Refusal::NeverOut), "{object} of {class:?}");
                 assert_eq!(span.give(object), Err(Refusal::NeverOut), "{object} of {class:?}");
             }
             assert_eq!(span.used(), 1);

@@ -41,6 +41,8 @@ pub(crate) enum Rank {
     Start,
     /// The writers of a CPU's table entry.
     Flip,
+    /// Freed blocks that are held back.
+    Quarantine,
     /// A class's spans on one node.
     Pool,
     /// A node's lists of compounds.

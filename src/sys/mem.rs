@@ -261,9 +261,17 @@ const NODE_WORDS: usize = 16;
 /// The range is writable and the caller's alone.
 pub(crate) unsafe fn zero(address: usize, bytes: usize) {
     // SAFETY: the caller's promise.
-    unsafe {
-        core::ptr::write_bytes(core::ptr::with_exposed_provenance_mut::<u8>(address), 0, bytes)
-    };
+    unsafe { fill(address, 0, bytes) };
+}
+
+/// Sets `bytes` at `address` to `byte`.
+///
+/// # Safety
+/// As [`zero`].
+pub(crate) unsafe fn fill(address: usize, byte: u8, bytes: usize) {
+    let start = core::ptr::with_exposed_provenance_mut::<u8>(address);
+    // SAFETY: the caller's promise.
+    unsafe { start.write_bytes(byte, bytes) };
 }
 
 /// Copies the first `bytes` of a block of a class to another, and what follows up to a multiple of 16, or

@@ -130,15 +130,19 @@ macro_rules! __section_push {
     };
 }
 
-/// Pushes the object in rdi, whose class byte should be rsi, in slab rcx; 88 when it is another, or the
-/// object is not of this CPU's node.
+/// Pushes the object in rdi, whose class byte should be `$class` (`$byte` is its low byte), in slab rcx; 88
+/// when it is another, or the object is not of this CPU's node.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __section_push_expected {
-    () => {
+    ($class:literal, $byte:literal) => {
         concat!(
             $crate::__section_find!("rdx", "88f"),
-            "cmp byte ptr [rax + rdx], sil\njne 88f\nlea r8, [rcx + rsi*8]\n",
+            "cmp byte ptr [rax + rdx], ",
+            $byte,
+            "\njne 88f\nlea r8, [rcx + ",
+            $class,
+            "*8]\n",
             $crate::__section_push!(),
         )
     };
@@ -319,7 +323,7 @@ macro_rules! __free_class_hit {
             concat!(
                 ".cfi_startproc\n",
                 $crate::__section_open!(),
-                $crate::__section_push_expected!(),
+                $crate::__section_push_expected!("rsi", "sil"),
                 "88: jmp {free}\n99: jmp {slow}\n",
                 $crate::__section_abort!(),
                 ".cfi_endproc\n.p2align 6",
@@ -335,22 +339,24 @@ macro_rules! __free_class_hit {
     };
 }
 
-/// Body of a naked `fn(object, size)`, or of one that has the size in `$size`, rsi or rdx: as
+/// Body of a naked `fn(object, size)`, or of one whose `$begin` brings the size to rsi: as
 /// `__free_class_hit`, for the class that malloc takes for that size.  Sizes above the table's go to
-/// `$free` at once; so do C++ deletes with a wrong size, which are common.
+/// `$free` at once; so do C++ deletes with a wrong size, which are common.  Both targets find the size in
+/// rsi.
 ///
 /// Budget: 30 instructions, no atomic read-modify-write, no lock, no system call, no call.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __free_sized_hit {
-    ($size:literal, $free:path, $slow:path) => {
+    ($begin:literal, $free:path, $slow:path) => {
         core::arch::naked_asm!(
             concat!(
                 ".cfi_startproc\n",
-                "cmp ", $size, ", {table_max}\nja 88f\nlea edx, [", $size, " + 7]\nshr edx, 3\n\
-                 lea rax, [rip + {table}]\nmovzx esi, byte ptr [rax + rdx]\n",
+                $begin,
+                "cmp rsi, {table_max}\nja 88f\nlea edx, [rsi + 7]\nshr edx, 3\n\
+                 lea rax, [rip + {table}]\nmovzx r9d, byte ptr [rax + rdx]\n",
                 $crate::__section_open!(),
-                $crate::__section_push_expected!(),
+                $crate::__section_push_expected!("r9", "r9b"),
                 "88: jmp {free}\n99: jmp {slow}\n",
                 $crate::__section_abort!(),
                 ".cfi_endproc\n.p2align 6",
