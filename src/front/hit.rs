@@ -12,7 +12,7 @@ pub(super) extern "C" fn alloc(size: usize) -> *mut u8 {
 /// Hands out an object of the class with this index; null when there is no memory.
 #[unsafe(naked)]
 pub(super) extern "C" fn alloc_class(class: usize) -> *mut u8 {
-    crate::__alloc_class_hit!(class_missed)
+    crate::__alloc_class_hit!(slow_class)
 }
 
 /// Takes an object back.
@@ -21,7 +21,7 @@ pub(super) extern "C" fn alloc_class(class: usize) -> *mut u8 {
 /// `object` is null or was handed out and is not used any more.
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn free(object: *mut u8) {
-    crate::__free_hit!(free_missed)
+    crate::__free_hit!(slow_free)
 }
 
 /// Takes an object back that is expected to be of the class with this index.
@@ -30,7 +30,7 @@ pub(super) unsafe extern "C" fn free(object: *mut u8) {
 /// As [`free`].
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn free_class(object: *mut u8, class: usize) {
-    crate::__free_class_hit!(free, free_missed)
+    crate::__free_class_hit!(free, slow_free)
 }
 
 /// [`alloc_class`], called directly: the compiler would go through the table of global addresses, and a string
@@ -38,7 +38,7 @@ pub(super) unsafe extern "C" fn free_class(object: *mut u8, class: usize) {
 #[inline]
 pub(super) fn alloc_class_directly(class: usize) -> *mut u8 {
     // SAFETY: the function takes any class, and callers have one.
-    unsafe { crate::__call!(alloc_class, class) }
+    unsafe { crate::__call!(alloc_class_called, class) }
 }
 
 /// [`free_class`], called directly.
@@ -48,7 +48,19 @@ pub(super) fn alloc_class_directly(class: usize) -> *mut u8 {
 #[inline]
 pub(super) unsafe fn free_class_directly(object: *mut u8, class: usize) {
     // SAFETY: the caller's promise.
-    let _: usize = unsafe { crate::__call!(free_class, object, class) };
+    let _: usize = unsafe { crate::__call!(free_class_called, object, class) };
+}
+
+/// [`alloc_class`] on a stack of any alignment.
+#[unsafe(naked)]
+extern "C" fn alloc_class_called(class: usize) -> *mut u8 {
+    crate::__alloc_class_hit!(class_missed)
+}
+
+/// [`free_class`] on a stack of any alignment.
+#[unsafe(naked)]
+unsafe extern "C" fn free_class_called(object: *mut u8, class: usize) {
+    crate::__free_class_hit!(free_missed, free_missed)
 }
 
 #[unsafe(naked)]

@@ -66,18 +66,22 @@ macro_rules! __throwing_new {
     };
 }
 
-/// A nothrow new after its hit path missed: as `__throwing_new`.  The next library's runs the loop of the
-/// standard and catches what is thrown there; where there is none (a static program), the result is null at
-/// once, since nothing here can catch.
+/// A nothrow new after its hit path missed: as `__throwing_new`.  Without a `new_handler` the result is null at
+/// once: to throw and catch takes 2 KiB of stack.  With one the next library's new runs the loop of the
+/// standard and catches what is thrown there; where there is none (a static program, or a C program that
+/// loads the C++ library later), the result is null.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __nothrow_new {
     ($slow:path, $next:path) => {
         core::arch::naked_asm!(
             concat!(
-                ".cfi_startproc\n",
+                ".weak _ZSt15get_new_handlerv\n.cfi_startproc\n",
                 $crate::__keeping_arguments!("{slow}"),
-                "test rax, rax\njz 22f\nret\n22:\n",
+                "test rax, rax\njz 22f\nret\n\
+                 22: mov rax, qword ptr [rip + _ZSt15get_new_handlerv@GOTPCREL]\ntest rax, rax\njz 33f\n",
+                $crate::__keeping_arguments!("rax"),
+                "test rax, rax\njz 33f\n",
                 $crate::__keeping_arguments!("{next}"),
                 "test rax, rax\njz 33f\n",
                 $crate::__next_new!(),
