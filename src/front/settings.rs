@@ -2,29 +2,39 @@
 //!
 //! | name | value | default | meaning |
 //! |---|---|---|---|
-//! | `HOMENODE_CHECK` | `off`, `full` | `off` | `full`: every call checks its block, see [`super::checked`] |
+//! | `HOMENODE_CHECK` | `off`, `full` | `off` | `full`: every call is checked, see [`super::checked`] |
 //! | `HOMENODE_FAKE_NODES` | 0 to 64 | 0 | that many invented nodes, CPU k on node k modulo n; 0: the machine's own |
 //! | `HOMENODE_RSEQ` | `on`, `off` | `on` | `off`: no per-CPU caches, every call takes the slow path |
 //! | `HOMENODE_SLICE` | MiB, a power of two, 32 to 1048576 | 1048576 | address space reserved a node, at most |
+//! | `HOMENODE_STATS` | `brief`, `full` | `brief` | `full`: hits are counted, too: the fast path stays closed, and every call uses the caches by the slow path |
+
+use core::fmt::Display;
 
 use crate::base::config::{NODES_MAX, SLICE_BYTES_MAX, SLICE_BYTES_MIN};
+use crate::base::sync::{AtomicU32, Ordering};
 use crate::sys::fatal::say;
 use crate::sys::{cpu, file};
 
 /// What the environment asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
+    pub(super) check_full: bool,
     pub(super) fake_nodes: u32,
     pub(super) rseq_off: bool,
-    pub(super) check_full: bool,
     pub(super) slice_bytes: usize,
+    pub(super) stats_full: bool,
 }
 
 const PREFIX: &[u8] = b"HOMENODE_";
 
 impl Settings {
-    const DEFAULT: Self =
-        Self { fake_nodes: 0, rseq_off: false, check_full: false, slice_bytes: SLICE_BYTES_MAX };
+    const DEFAULT: Self = Self {
+        check_full: false,
+        fake_nodes: 0,
+        rseq_off: false,
+        slice_bytes: SLICE_BYTES_MAX,
+        stats_full: false,
+    };
 
     /// Reads the environment; a wrong value is named once, with what is taken instead.
     pub(super) fn read() -> Self {
@@ -32,32 +42,53 @@ impl Settings {
         if !cpu::is_secure() {
             file::environment(PREFIX, |entry| settings.take(entry));
         }
+        // A start that failed is tried again, and reads again.
+        SAID.store(1, Ordering::Relaxed);
         settings
     }
 
     fn take(&mut self, entry: &[u8]) {
-        let Ok(entry) = core::str::from_utf8(entry) else { return };
-        let Some((name, value)) = entry.split_once('=') else { return };
-        let known = match name {
-            "HOMENODE_CHECK" => {
-                parse_word(value, ["off", "full"]).map(|full| self.check_full = full)
-            }
+        let mut parts = entry.splitn(2, |&byte| byte == b'=');
+        let Some(Ok(name)) = parts.next().map(core::str::from_utf8) else { return };
+        let value = core::str::from_utf8(parts.next().unwrap_or_default()).unwrap_or("\u{fffd}");
+        match name {
+            "HOMENODE_CHECK" => take_word(name, value, ["off", "full"], &mut self.check_full),
             "HOMENODE_FAKE_NODES" => {
-                parse_range(value, 0, NODES_MAX).map(|nodes| self.fake_nodes = nodes)
+                let nodes = parse_range(value, 0, NODES_MAX);
+                self.fake_nodes = understood(name, value, nodes, self.fake_nodes, |nodes| nodes);
             }
-            "HOMENODE_RSEQ" => parse_word(value, ["on", "off"]).map(|off| self.rseq_off = off),
-            "HOMENODE_SLICE" => parse_mib(value).map(|bytes| self.slice_bytes = bytes),
-            _ => {
-                // Another version's setting, or another program's (HOMENODE_SO of a test).
-                return;
+            "HOMENODE_RSEQ" => take_word(name, value, ["on", "off"], &mut self.rseq_off),
+            "HOMENODE_SLICE" => {
+                let bytes = parse_mib(value);
+                let mib = |bytes| bytes >> 20;
+                self.slice_bytes = understood(name, value, bytes, self.slice_bytes, mib);
             }
-        };
-        if known.is_none() {
-            say(format_args!(
-                "setting {name}={value} is not understood; its default is taken instead"
-            ));
+            "HOMENODE_STATS" => take_word(name, value, ["brief", "full"], &mut self.stats_full),
+            // Another version's setting, or another program's (HOMENODE_SO of a test).
+            _ => {}
         }
     }
+}
+
+/// 1 once the environment was read.
+static SAID: AtomicU32 = AtomicU32::new(0);
+
+/// What was parsed, or else what holds so far, which is said as `shown` puts it.
+fn understood<T: Copy, Shown: Display>(
+    name: &str,
+    value: &str,
+    parsed: Option<T>,
+    so_far: T,
+    shown: impl FnOnce(T) -> Shown,
+) -> T {
+    if parsed.is_none() && SAID.load(Ordering::Relaxed) == 0 {
+        // A long value leaves room for the rest of the line.
+        say(format_args!(
+            "setting {name}={value:.24} is not understood; {} is taken instead",
+            shown(so_far)
+        ));
+    }
+    parsed.unwrap_or(so_far)
 }
 
 fn parse_range(value: &str, low: usize, high: usize) -> Option<u32> {
@@ -65,9 +96,12 @@ fn parse_range(value: &str, low: usize, high: usize) -> Option<u32> {
     (low..=high).contains(&(number as usize)).then_some(number)
 }
 
-/// False for the first of two words, true for the second.
-fn parse_word(value: &str, words: [&str; 2]) -> Option<bool> {
-    words.iter().position(|&word| word == value).map(|place| place == 1)
+/// Takes one of two words; `flag` is set by the second.
+fn take_word(name: &str, value: &str, words: [&str; 2], flag: &mut bool) {
+    let place = words.iter().position(|&word| word == value);
+    *flag = understood(name, value, place.map(|place| place == 1), *flag, |flag| {
+        words[usize::from(flag)]
+    });
 }
 
 fn parse_mib(value: &str) -> Option<usize> {
@@ -90,9 +124,9 @@ mod tests {
     #[test]
     fn right_values_are_taken() {
         assert_eq!(taken(b"HOMENODE_FAKE_NODES=2").fake_nodes, 2);
-        assert!(taken(b"HOMENODE_RSEQ=off").rseq_off);
         assert!(taken(b"HOMENODE_CHECK=full").check_full);
-        assert!(!taken(b"HOMENODE_CHECK=off").check_full);
+        assert!(taken(b"HOMENODE_RSEQ=off").rseq_off);
+        assert!(taken(b"HOMENODE_STATS=full").stats_full);
         assert_eq!(taken(b"HOMENODE_SLICE=1024").slice_bytes, 1 << 30);
     }
 
@@ -102,7 +136,9 @@ mod tests {
             &b"HOMENODE_FAKE_NODES=65"[..],
             b"HOMENODE_SLICE=3",
             b"HOMENODE_RSEQ=",
-            b"HOMENODE_CHECK=on",
+            b"HOMENODE_RSEQ",
+            b"HOMENODE_STATS=FULL",
+            b"HOMENODE_SLICE=\xff",
             b"HOMENODE_X=1",
         ] {
             assert_eq!(taken(entry), Settings::DEFAULT);

@@ -104,7 +104,11 @@ impl Run {
         self
     }
 
-    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn env(self, name: &str, value: &str) -> Self {
+        self.env_os(name, value.as_ref())
+    }
+
+    pub(crate) fn env_os(mut self, name: &str, value: &std::ffi::OsStr) -> Self {
         self.command.env(name, value);
         self
     }
