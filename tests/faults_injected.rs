@@ -106,7 +106,7 @@ fn body(call: &str, after: u32) -> i32 {
         "mremap" => (0..4).for_each(|_| outgrow()),
         "getdents" => (0..20).take_while(|_| refusals(call) == 0).for_each(|_| scatter()),
         "mbind" => overflow(),
-        "write" => tell(),
+        "write" | "getrusage" => tell(),
         "vfork" => (0..3).for_each(|_| spawn()),
         _ => {}
     }
@@ -258,7 +258,7 @@ fn program(disarm: impl FnOnce()) -> Verdict {
 
 /// Refusals of one kind, as the statistics say it.
 fn refusals(call: &str) -> u64 {
-    let mut buffer = [0; 4096];
+    let mut buffer = [0; 1 << 16];
     let length = homenode::stats_json(&mut buffer);
     let text = std::str::from_utf8(&buffer[..length]).expect("text");
     let (_, refused) = text.split_once("\"refused\":").expect("refusals are counted");
@@ -298,6 +298,7 @@ each_call_may_fail! {
     any_affinity_may_fail: "affinity", 2, &[DEFAULT];
     any_rlimit_may_fail: "rlimit", 2, &[DEFAULT];
     any_vfork_may_fail: "vfork", 4, &[DEFAULT, OWN_RSEQ, NO_RSEQ];
+    any_getrusage_may_fail: "getrusage", 4, &[DEFAULT];
 }
 
 /// Where the system lets a test change what the kernel says of nodes; the test of one slice

@@ -33,6 +33,7 @@ fn a_wrong_value_is_named_once_with_what_is_taken() {
         ("HOMENODE_RSEQ", "", "on"),
         ("HOMENODE_RSEQ", "OFF", "on"),
         ("HOMENODE_SLICE", "33", "1048576"),
+        ("HOMENODE_STATS", "yes", "brief"),
         ("HOMENODE_SLICE", "99999999999999999999", "1048576"),
     ] {
         assert_eq!(said(name, value.as_bytes()), line(name, value, taken));
@@ -53,6 +54,7 @@ fn right_values_and_other_names_are_taken_in_silence() {
         ("HOMENODE_FAKE_NODES", "2"),
         ("HOMENODE_RSEQ", "off"),
         ("HOMENODE_SLICE", "64"),
+        ("HOMENODE_STATS", "full"),
         ("HOMENODE_OF_ANOTHER_VERSION", "1"),
     ] {
         assert_eq!(said(name, value.as_bytes()), "");

@@ -35,7 +35,10 @@ int hn_drain_cpu(unsigned cpu, int how, size_t *objects);
 /* hn_drain_cpu for all CPUs, and the sum of their objects; 1 if one of them is not done. */
 int hn_drain_all(int how, size_t *objects);
 
-/* Writes what homenode has done as text, a number a line, to the file descriptor fd.
+/* Writes what homenode has done to the file descriptor fd, as text: mode, nodes, compound pages and their
+ * refcounts, objects out, moved, cached and racked, misses, each CPU's slab, each class in use, page faults,
+ * system calls that were refused.  Hits are told under HOMENODE_STATS=full alone.  Allocates nothing and takes no
+ * lock, so other threads and signal handlers may go on.
  * Returns 0; or -1 with errno EIO: fd cannot be written to, or the allocator cannot start. */
 int hn_print_stats(int fd);
 

@@ -11,6 +11,7 @@ mod global;
 mod hit;
 mod layout;
 mod life;
+mod report;
 mod settings;
 mod start;
 mod stats;
@@ -19,7 +20,8 @@ mod usage;
 pub use drain::{drain_all, drain_cpu, trim};
 pub use global::HomeNode;
 pub use life::{vfork_begin, vfork_end};
-pub use stats::{Census, check, fail_call, print_stats, stats_json};
+pub use report::{print_stats, stats_json};
+pub use stats::{Census, check, fail_call};
 pub use usage::Usage;
 
 use busy::Busy;

@@ -62,6 +62,9 @@ fn begin() -> bool {
     topo::start(settings.fake_nodes, buffer);
     let cpus = cpu::possible(buffer);
     let ready = region::start(settings.slice_bytes) && percpu::start(cpus);
+    if settings.stats_full {
+        rseq::keep_fast_path_closed();
+    }
     if ready {
         if settings.check_full {
             // `serves` must not answer from the class alone.

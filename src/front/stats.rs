@@ -1,14 +1,12 @@
-//! What the allocator has done: numbers, as text and as JSON; and a check of the whole heap.
-
-use core::fmt::{self, Write};
+//! What the allocator has done, in numbers; and a check of the whole heap.
+//!
+//! Nothing here takes a lock or waits, so a handler may ask at any moment; other threads go on, so numbers
+//! that belong together may differ by what happened in between.
 
 use super::busy::Busy;
-use super::start;
 use crate::base::classes::Class;
-use crate::sys::fault;
-use crate::sys::file::{Fd, Text};
-use crate::sys::rseq::{self, RseqMode};
-use crate::{pageheap, percpu, region, slab, topo, transfer};
+use crate::sys::{fault, rseq};
+use crate::{pageheap, percpu, region, slab, transfer};
 
 /// The heap's numbers at some moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,22 +21,42 @@ pub struct Census {
     pub compounds_cut: u64,
     /// Runs handed out.
     pub runs: u64,
+    /// Refcounts of the compound pages cut into runs: the runs handed out, and pins.
+    pub refcounts: u64,
     /// Spans of objects.
     pub spans: u64,
+    /// Objects that are out of their spans: the program's, cached, away and racked ones.
+    pub out: u64,
+    /// Bytes of those objects.
+    pub out_bytes: u64,
     /// Batches that spans handed out.
     pub refills: u64,
+    /// Objects that spans handed out.
+    pub taken: u64,
     /// Objects that came back to spans.
     pub returned: u64,
+    /// Blocks of whole compound pages that are handed out.
+    pub large: u64,
+    /// Bytes of those blocks.
+    pub large_bytes: u64,
     /// CPUs with a slab.
     pub cpus: u64,
+    /// Bytes of objects that all slabs are divided for.
+    pub slab_bytes: u64,
     /// Objects in the slabs of CPUs.
     pub cached: u64,
+    /// Of those, objects of other nodes that wait to go home.
+    pub away: u64,
     /// Objects in the racks between CPUs.
     pub racked: u64,
+    /// Hits of the caches; counted under `HOMENODE_STATS=full` alone.
+    pub hits: u64,
     /// Misses of the fast path.
     pub misses: u64,
     /// Objects that drains took from slabs.
     pub drained: u64,
+    /// Objects that left a CPU for their home, another node.
+    pub sent_home: u64,
 }
 
 impl Census {
@@ -55,101 +73,127 @@ impl Census {
             let [cut, runs] = pageheap::census(slice);
             census.compounds_cut += u64::from(cut);
             census.runs += u64::from(runs);
-            for class in Class::all() {
-                census.racked += transfer::census(slice, class);
-                let pool = slab::census(slice, class);
-                census.spans += u64::from(pool.spans);
-                census.refills += pool.refills;
-                census.returned += pool.returned;
-            }
+            census.refcounts += pageheap::refcounts(slice);
+            let [blocks, bytes, _] = pageheap::large::census(slice);
+            census.large += blocks;
+            census.large_bytes += bytes;
         }
-        [census.cpus, census.cached, census.misses, census.drained] = percpu::census();
+        for class in Class::all() {
+            census.add_class(&ClassCensus::of_pools(class));
+        }
+        for cpu in percpu::census() {
+            census.add_cpu(&cpu);
+        }
         census
     }
 
-    const fn fields(&self) -> [(&'static str, u64); 13] {
+    fn add_class(&mut self, class: &ClassCensus) {
+        self.spans += class.spans;
+        self.out += class.out();
+        self.out_bytes += class.out() * class.size;
+        self.refills += class.refills;
+        self.taken += class.taken;
+        self.returned += class.returned;
+        self.racked += class.racked;
+    }
+
+    fn add_cpu(&mut self, cpu: &percpu::CpuCensus) {
+        self.cpus += u64::from(cpu.has_slab);
+        self.slab_bytes += cpu.bytes as u64;
+        self.cached += cpu.cached + cpu.away;
+        self.away += cpu.away;
+        let [hits, misses] = hits_and_misses(cpu);
+        self.hits += hits;
+        self.misses += misses;
+        self.drained += cpu.drained;
+        self.sent_home += cpu.sent_home;
+    }
+
+    pub(super) const fn fields(&self) -> [(&'static str, u64); 22] {
         [
             ("compounds", self.compounds),
             ("compounds_free", self.compounds_free),
             ("compounds_resident", self.compounds_resident),
             ("compounds_cut", self.compounds_cut),
             ("runs", self.runs),
+            ("refcounts", self.refcounts),
             ("spans", self.spans),
+            ("out", self.out),
+            ("out_bytes", self.out_bytes),
             ("refills", self.refills),
+            ("taken", self.taken),
             ("returned", self.returned),
+            ("large", self.large),
+            ("large_bytes", self.large_bytes),
             ("cpus", self.cpus),
+            ("slab_bytes", self.slab_bytes),
             ("cached", self.cached),
+            ("away", self.away),
             ("racked", self.racked),
             ("misses", self.misses),
             ("drained", self.drained),
+            ("sent_home", self.sent_home),
         ]
     }
 }
 
-fn mode_name() -> &'static str {
-    match rseq::mode() {
-        RseqMode::Libc => "libc",
-        RseqMode::Own => "own",
-        RseqMode::None => "none",
+/// A CPU's hits, where they are counted, and its misses.
+pub(super) fn hits_and_misses(cpu: &percpu::CpuCensus) -> [u64; 2] {
+    if rseq::is_fast_path_closed() {
+        // Each call is one of the slow path: those that the slab serves are the hits.
+        [cpu.served, cpu.calls.saturating_sub(cpu.served)]
+    } else {
+        [0, cpu.calls]
     }
 }
 
-/// Each line goes out whole, by one system call.
-fn write_text(out: &mut impl Write) -> fmt::Result {
-    const LINE_BYTES: usize = 80;
-    let census = Census::take();
-    let mut line = |line: fmt::Arguments<'_>| {
-        let mut buffer = [0; LINE_BYTES];
-        let mut text = Text::new(&mut buffer);
-        writeln!(text, "{line}")?;
-        out.write_str(text.text())
-    };
-    let fake = if topo::is_fake() { " (fake)" } else { "" };
-    line(format_args!("homenode {}", env!("CARGO_PKG_VERSION")))?;
-    line(format_args!("  rseq mode             {}", mode_name()))?;
-    line(format_args!("  nodes                 {}{fake}", topo::nodes()))?;
-    line(format_args!("  slice                 {} MiB a node", region::geometry().bytes >> 20))?;
-    for (name, value) in census.fields() {
-        line(format_args!("  {name:<21} {value}"))?;
-    }
-    line(format_args!("  map splits            {}", fault::splits()))?;
-    line(format_args!("  map seams             {}", region::seams()))?;
-    for (name, count) in fault::refusals().filter(|(_, count)| *count > 0) {
-        line(format_args!("  refused {name:<13} {count}"))?;
-    }
-    Ok(())
+/// A class's numbers, of all nodes and CPUs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClassCensus {
+    /// Bytes of an object.
+    pub(super) size: u64,
+    pub(super) spans: u64,
+    /// Objects in the slabs of CPUs of their node.
+    pub(super) cached: u64,
+    pub(super) racked: u64,
+    pub(super) refills: u64,
+    pub(super) taken: u64,
+    pub(super) returned: u64,
 }
 
-fn write_json(out: &mut impl Write) -> fmt::Result {
-    write!(out, "{{\"version\":\"{}\",\"rseq\":\"{}\"", env!("CARGO_PKG_VERSION"), mode_name())?;
-    write!(out, ",\"nodes\":{},\"fake\":{}", topo::nodes(), topo::is_fake())?;
-    write!(out, ",\"slice_bytes\":{}", region::geometry().bytes)?;
-    for (name, value) in Census::take().fields() {
-        write!(out, ",\"{name}\":{value}")?;
+impl ClassCensus {
+    /// The numbers of a class that was ever used.
+    pub(super) fn of(class: Class) -> Option<Self> {
+        let pools = Self::of_pools(class);
+        (pools.taken > 0).then(|| Self { cached: percpu::cached(class), ..pools })
     }
-    write!(out, ",\"map_splits\":{},\"map_seams\":{}", fault::splits(), region::seams())?;
-    write!(out, ",\"refused\":{{")?;
-    for (index, (name, count)) in fault::refusals().enumerate() {
-        write!(out, "{}\"{name}\":{count}", if index > 0 { "," } else { "" })?;
+
+    /// All but what CPUs cache.
+    fn of_pools(class: Class) -> Self {
+        let mut sums = Self {
+            size: class.shape().size.into(),
+            spans: 0,
+            cached: 0,
+            racked: 0,
+            refills: 0,
+            taken: 0,
+            returned: 0,
+        };
+        for (_, slice) in region::open_slices() {
+            let pool = slab::census(slice, class);
+            sums.spans += u64::from(pool.spans);
+            sums.refills += pool.refills;
+            sums.taken += pool.taken;
+            sums.returned += pool.returned;
+            sums.racked += transfer::census(slice, class);
+        }
+        sums
     }
-    write!(out, "}}}}")
-}
 
-/// Writes the numbers as text to a file descriptor.  False: it cannot be written to.
-#[must_use]
-pub fn print_stats(fd: i32) -> bool {
-    start::ensure() && write_text(&mut Fd(fd)).is_ok()
-}
-
-/// Writes the numbers as JSON into `buffer`, as much as fits; how many bytes they need.
-#[must_use]
-pub fn stats_json(buffer: &mut [u8]) -> usize {
-    // The numbers of an allocator that cannot start are zeros.
-    start::ensure();
-    let mut text = Text::new(buffer);
-    // A buffer takes everything, and counts what does not fit.
-    let _ = write_json(&mut text);
-    text.len()
+    /// Objects that are out of their spans.
+    pub(super) const fn out(&self) -> u64 {
+        self.taken.saturating_sub(self.returned)
+    }
 }
 
 /// Checks that run maps, counts, lists and bitmaps of all nodes agree.  No other thread may allocate

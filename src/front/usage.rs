@@ -77,7 +77,7 @@ impl Usage {
             resident: u64::from(resident + pageheap::large::parked(slice)),
             ..Self::default()
         };
-        let cached = percpu::cached(node);
+        let cached = percpu::cached_of(node);
         for class in Class::all() {
             let pool = slab::census(slice, class);
             let waiting = u64::from(cached[class.index()]) + transfer::census(slice, class);

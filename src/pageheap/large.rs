@@ -2,6 +2,7 @@
 //! parked there (see [`super::park`]); others go back to their slice.
 
 use super::park;
+use super::runs::compounds;
 use super::slot::{self, Parked};
 use crate::base::config::COMPOUND_BYTES;
 use crate::base::ids::{CompoundId, NodeIndex};
@@ -179,16 +180,11 @@ pub(crate) fn parked(slice: &Slice) -> u32 {
 
 /// Large blocks of a slice that are out, their bytes, and the compounds that handlers' blocks are cut from.
 pub(crate) fn census(slice: &Slice) -> [u64; 3] {
-    super::runs::compounds(slice).fold(
-        [0, 0, 0],
-        |[blocks, bytes, emergency], (_, head)| match head.state() {
-            State::LargeFirst => {
-                [blocks + 1, bytes + head.large.load(Ordering::Relaxed), emergency]
-            }
-            State::Emergency => [blocks, bytes, emergency + 1],
-            _ => [blocks, bytes, emergency],
-        },
-    )
+    compounds(slice).fold([0, 0, 0], |[blocks, bytes, emergency], (_, head)| match head.state() {
+        State::LargeFirst => [blocks + 1, bytes + head.large.load(Ordering::Relaxed), emergency],
+        State::Emergency => [blocks, bytes, emergency + 1],
+        _ => [blocks, bytes, emergency],
+    })
 }
 
 /// Brings what the block at `from` holds to the longer one at `to`, and takes the first one back; by

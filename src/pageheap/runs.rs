@@ -199,6 +199,12 @@ pub(crate) fn census(slice: &Slice) -> [u32; 2] {
         })
 }
 
+/// The sum of all refcounts of compounds cut into runs: runs handed out, and pins.
+pub(crate) fn refcounts(slice: &Slice) -> u64 {
+    let cut = compounds(slice).filter(|(_, head)| head.state() == State::Runs);
+    cut.map(|(_, head)| u64::from(head.refcount())).sum()
+}
+
 /// Checks a node's lists and heads against each other; the first compound that is wrong, if any.
 /// The heap must be at rest.
 pub(crate) fn rebuild_check(slice: &'static Slice) -> Result<(), CompoundId> {

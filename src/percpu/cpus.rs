@@ -5,10 +5,11 @@ pub(super) use super::flip::Phase;
 
 use crossbeam_utils::CachePadded;
 
+use super::census::CpuCensus;
 use super::division::Division;
 use super::flip::Flip;
 use super::slab::Slab;
-use crate::base::classes::{CLASSES, Class};
+use crate::base::classes::Class;
 use crate::base::config::BATCH_MAX;
 use crate::base::ids::{CpuId, LaneId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -27,10 +28,14 @@ pub(super) struct Cpu {
     /// Lane; 0 until it is looked up, at the [`LANE_MISSES`]th miss.
     lane: AtomicU32,
     generation: AtomicUsize,
-    /// Misses of the fast path that came here.
-    pub(super) misses: AtomicU64,
+    /// Calls that came here.
+    calls: AtomicU64,
+    /// Of those, calls that the slab served after all.  While the fast path is closed that are its hits.
+    served: AtomicU64,
     /// Objects that drains took.
     pub(super) drained: AtomicU64,
+    /// Objects that left for their home, another node than this CPU's.
+    sent_home: AtomicU64,
 }
 
 /// A thread's place on a CPU that has a slab.
@@ -92,19 +97,35 @@ pub(super) fn seat() -> Option<Seat> {
     }
     let cpu = rseq::current_cpu()?;
     let record = record(cpu)?;
-    // By threads of this CPU alone, but for one that has just moved: a count may be lost.
-    let misses = record.misses.load(Ordering::Relaxed);
-    record.misses.store(misses + 1, Ordering::Relaxed);
+    let calls = count_one(&record.calls);
     if matches!(record.phase(), Phase::Absent | Phase::Asked) {
         record.settle(cpu)?;
     }
-    if misses == LANE_MISSES {
+    if calls == LANE_MISSES {
         record.look_up_lane(cpu);
     }
     Some(Seat { cpu, node: record.node(), lane: record.lane(), record })
 }
 
+/// Counts one up; what was counted before.  By threads of the CPU alone, but for one that has just moved: a
+/// count may be lost.
+fn count_one(counter: &AtomicU64) -> u64 {
+    let before = counter.load(Ordering::Relaxed);
+    counter.store(before + 1, Ordering::Relaxed);
+    before
+}
+
 impl Seat {
+    /// Notes that the slab served a call of the slow path.
+    pub(super) fn note_served(&self) {
+        count_one(&self.record.served);
+    }
+
+    /// Notes that objects left for their home.
+    pub(super) fn note_sent_home(&self, objects: usize) {
+        self.record.note_sent_home(objects);
+    }
+
     /// Tells the CPU that a class ran out; a slab that has too little of it is divided anew.
     pub(super) fn note_refill(&self, class: Class) {
         if self.record.division.note_refill(class) {
@@ -123,45 +144,44 @@ impl Seat {
     }
 }
 
-/// CPUs with a slab, objects in all slabs, misses, and objects drained: for stats.
-pub(crate) fn census() -> [u64; 4] {
-    let mut sums = [0; 4];
-    for cpu in (0..count()).filter_map(|cpu| record(CpuId(u32::try_from(cpu).ok()?))) {
-        let slab = cpu.flip.live();
-        if slab != 0 {
-            sums[0] += 1;
-            let cached: usize = (0..STACKS).map(|stack| Slab(slab).len(stack)).sum();
-            sums[1] += cached as u64;
-        }
-        sums[2] += cpu.misses.load(Ordering::Relaxed);
-        sums[3] += cpu.drained.load(Ordering::Relaxed);
-    }
-    sums
-}
-
-/// Objects of an open slice, node `node`'s, in all slabs, by class: for stats.
-pub(crate) fn cached(node: NodeIndex) -> [u32; CLASSES] {
-    let mut objects = [0; CLASSES];
-    for cpu in (0..count()).filter_map(|cpu| record(CpuId(u32::try_from(cpu).ok()?))) {
-        let slab = Slab(cpu.flip.live());
-        if slab.0 == 0 {
-            continue;
-        }
-        if cpu.node() == node {
-            for (class, sum) in objects.iter_mut().enumerate() {
-                *sum += u32::try_from(slab.len(class)).unwrap_or(0);
-            }
-        }
-        for object in slab.peek(REMOTE_STACK + node.get()) {
-            objects[usize::from(region::class_byte(object))] += 1;
-        }
-    }
-    // Class 0 is none: a word that was just changing.
-    objects[0] = 0;
-    objects
-}
-
 impl Cpu {
+    /// The record's numbers, unless the CPU never had a slab.
+    pub(super) fn census(&self, cpu: CpuId) -> Option<CpuCensus> {
+        let [calls, served, drained, sent_home] =
+            [&self.calls, &self.served, &self.drained, &self.sent_home]
+                .map(|counter| counter.load(Ordering::Relaxed));
+        (self.phase() != Phase::Absent || calls > 0).then(|| CpuCensus {
+            cpu,
+            node: self.node(),
+            has_slab: self.slabs().next().is_some(),
+            bytes: self.division.bytes(),
+            cached: (0..REMOTE_STACK).map(|stack| self.objects(stack)).sum(),
+            away: (REMOTE_STACK..STACKS).map(|stack| self.objects(stack)).sum(),
+            calls,
+            served,
+            drained,
+            sent_home,
+        })
+    }
+
+    /// Objects on a stack, of the slab in use and of one that a drain waits for.
+    pub(super) fn objects(&self, stack: usize) -> u64 {
+        self.slabs().map(|slab| slab.len(stack) as u64).sum()
+    }
+
+    /// The slab in use.
+    pub(super) fn live(&self) -> Option<Slab> {
+        Some(self.flip.live()).filter(|&slab| slab != 0).map(Slab)
+    }
+
+    fn slabs(&self) -> impl Iterator<Item = Slab> {
+        self.flip.full().into_iter().filter(|&slab| slab != 0).map(Slab)
+    }
+
+    fn note_sent_home(&self, objects: usize) {
+        self.sent_home.fetch_add(objects as u64, Ordering::Relaxed);
+    }
+
     pub(super) fn phase(&self) -> Phase {
         self.flip.phase()
     }
@@ -229,6 +249,7 @@ impl Cpu {
     /// Sends objects of one stack to the spans of their homes.
     pub(super) fn send_home(&self, stack: usize, objects: &mut [usize], back: &mut Homecoming) {
         if stack >= REMOTE_STACK {
+            self.note_sent_home(objects.len());
             for some in objects.chunks_mut(BATCH_MAX) {
                 transfer::sort(some, |home, class, batch| slab::give(home, class, batch, back));
             }

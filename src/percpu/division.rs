@@ -201,7 +201,6 @@ impl Division {
     }
 
     /// Bytes of objects that the class stacks can hold.
-    #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }

@@ -9,7 +9,8 @@
 //!    table entry.  A CPU where one task computes without ever missing stays unanswered; that is a
 //!    state (Asked), which the next drain finds and goes on from: it never flips twice.
 
-use super::cpus::{Cpu, Phase, count, record};
+use super::census::cpus;
+use super::cpus::{Cpu, Phase, record};
 use super::slab::Slab;
 use crate::base::ids::CpuId;
 use crate::base::sync::Ordering;
@@ -67,10 +68,6 @@ pub(crate) fn reclaim() {
     for cpu in cpus() {
         drain_proved(cpu, |cpu| rseq::can_fence() && rseq::fence_cpu(cpu).is_ok(), |_| ());
     }
-}
-
-fn cpus() -> impl Iterator<Item = CpuId> {
-    (0..count()).filter_map(|cpu| u32::try_from(cpu).ok().map(CpuId))
 }
 
 fn quiet_proof(cpu: CpuId) -> bool {

@@ -82,6 +82,12 @@ impl Flip {
         self.live.load(Ordering::Relaxed)
     }
 
+    /// The slabs that may hold objects: the one in use, and one that a drain waits for; 0 is none.
+    #[cfg(not(loom))]
+    pub(super) fn full(&self) -> [usize; 2] {
+        [&self.live, &self.asked].map(|slab| slab.load(Ordering::Relaxed))
+    }
+
     fn become_phase(&self, phase: Phase) {
         self.phase.store(phase as u32, order!(F5, Release));
     }

@@ -4,6 +4,7 @@
 //! word of a live slab is ever written by another CPU: who wants a CPU's objects flips its table entry
 //! to another slab, waits until no section can still use the old one, and then owns the old one.
 
+mod census;
 mod cpus;
 mod division;
 mod drain;
@@ -12,7 +13,8 @@ mod slab;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cpus::{cached, census, start};
+pub(crate) use census::{CpuCensus, cached, cached_of, census};
+pub(crate) use cpus::start;
 pub use drain::{Drained, How};
 pub(crate) use drain::{drain_all, drain_cpu, reclaim};
 
@@ -35,6 +37,7 @@ pub(crate) fn allocate(class: Class) -> Result<usize, Exhausted> {
     };
     // A slab that was just installed, or another CPU's, may have one.
     if rseq::pop(seat.cpu, class.index(), &mut one) == 1 {
+        seat.note_served();
         return Ok(one[0]);
     }
     seat.note_refill(class);
@@ -84,7 +87,11 @@ pub(crate) fn free(object: usize, home: NodeIndex, class: Class) {
         return;
     }
     let push = || rseq::push(seat.cpu, class.index(), &[object]) == 1;
-    if push() || (seat.note_overflow(class) && push()) {
+    if push() {
+        seat.note_served();
+        return;
+    }
+    if seat.note_overflow(class) && push() {
         return;
     }
     if seat.capacity(class) == 0 {
@@ -112,15 +119,18 @@ fn overflow(seat: &Seat, class: Class) {
 /// Takes back an object of another node, which waits on its stack to go home with others.
 fn free_away(seat: &Seat, object: usize, home: NodeIndex, class: Class) {
     if class.index() > REMOTE_CLASSES {
+        seat.note_sent_home(1);
         spans::give(home, class, &[object], &mut Homecoming::default());
         return;
     }
     let push = || rseq::push(seat.cpu, REMOTE_STACK + home.get(), &[object]) == 1;
     if push() {
+        seat.note_served();
         return;
     }
     send_away(seat, home);
     if !push() {
+        seat.note_sent_home(1);
         transfer::give(home, seat.lane, class, &[object], &mut Homecoming::default());
     }
 }
@@ -130,6 +140,7 @@ fn free_away(seat: &Seat, object: usize, home: NodeIndex, class: Class) {
 fn send_away(seat: &Seat, home: NodeIndex) {
     let mut batch = [0; BATCH_MAX];
     let got = rseq::pop(seat.cpu, REMOTE_STACK + home.get(), &mut batch);
+    seat.note_sent_home(got);
     let mut back = Homecoming::default();
     transfer::sort(&mut batch[..got], |home, class, batch| {
         transfer::give(home, seat.lane, class, batch, &mut back);

@@ -44,6 +44,8 @@ pub(crate) struct PoolCensus {
     pub(crate) spans: u32,
     /// Batches taken so far.
     pub(crate) refills: u64,
+    /// Objects taken so far.
+    pub(crate) taken: u64,
     /// Objects that came back so far.
     pub(crate) returned: u64,
     /// Objects that are out of their spans.
@@ -145,12 +147,14 @@ pub(crate) fn is_out(place: &Place, class: Class) -> Result<(), Refusal> {
 /// The numbers of a class's pool on an open slice.
 pub(crate) fn census(slice: &Slice, class: Class) -> PoolCensus {
     let pool = pool(slice, class);
-    let returned = pool.returned.load(Ordering::Relaxed);
+    let [taken, returned] =
+        [&pool.taken, &pool.returned].map(|counter| counter.load(Ordering::Relaxed));
     PoolCensus {
         spans: pool.spans.load(Ordering::Relaxed),
         refills: pool.refills.load(Ordering::Relaxed),
+        taken,
         returned,
-        out: pool.taken.load(Ordering::Relaxed).saturating_sub(returned),
+        out: taken.saturating_sub(returned),
     }
 }
 
@@ -301,8 +305,7 @@ impl Pool {
     /// After a fork: the list and the counts follow from class bytes, start bits and object bits.
     fn rebuild(&self, slice: &Slice, class: Class) {
         self.first.store(0, Ordering::Relaxed);
-        let mut spans = 0;
-        let mut out = 0;
+        let (mut spans, mut out) = (0, 0);
         for run in super::check::spans(slice, class) {
             let span = Span::at(slice, run);
             span.recount(class.shape());
@@ -311,6 +314,7 @@ impl Pool {
                 self.link(slice, u32::try_from(run).unwrap_or(0));
             }
             spans += 1;
+            out += u64::from(span.used());
         }
         self.spans.store(spans, Ordering::Relaxed);
         self.taken.store(self.returned.load(Ordering::Relaxed) + out, Ordering::Relaxed);

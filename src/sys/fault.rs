@@ -31,6 +31,7 @@ pub(crate) enum Call {
     Mremap,
     /// Or the fork that takes its place.
     Vfork,
+    Getrusage,
 }
 
 /// Names of the calls, in the order of [`Call`].
@@ -55,8 +56,9 @@ pub(crate) const CALL_NAMES: [&str; CALLS] = [
     "rlimit",
     "mremap",
     "vfork",
+    "getrusage",
 ];
-const CALLS: usize = 20;
+const CALLS: usize = 21;
 
 /// Calls refused by the kernel (or by a test), by kind.
 static REFUSED: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];

@@ -5,6 +5,8 @@
 //! too, and is done in slow paths alone.  Where the kernel refuses, the process id is asked instead.
 #![allow(unsafe_code, reason = "one word on a page of its own; getpid")]
 
+use core::mem::offset_of;
+
 use super::arch::{thread_block, thread_pointer};
 use super::fault::{Call, admit, refused};
 use super::generation::count_once;
@@ -136,6 +138,23 @@ pub(crate) fn note_vfork(result: i64) {
 pub(crate) fn is_vfork_child() -> bool {
     vforks() > 0 && pid() != PID.load(Ordering::Relaxed)
 }
+
+/// Page faults of the process, those that waited for a disk apart; zeros where the kernel refuses.  Kernel:
+/// getrusage(2), `ru_minflt`, `ru_majflt`.
+pub(crate) fn page_faults() -> [u64; 2] {
+    const SELF: usize = libc::RUSAGE_SELF.cast_unsigned() as usize;
+    let mut usage = [0_u64; size_of::<libc::rusage>() / 8];
+    let address = usage.as_mut_ptr().expose_provenance();
+    // SAFETY: the kernel fills a struct rusage, which the buffer has the length and alignment of.
+    let done = unsafe { call(Call::Getrusage, libc::SYS_getrusage, [SELF, address, 0, 0, 0, 0]) };
+    if done.is_err() {
+        return [0; 2];
+    }
+    [offset_of!(libc::rusage, ru_minflt), offset_of!(libc::rusage, ru_majflt)]
+        .map(|offset| usage[offset / 8])
+}
+
+const _: () = assert!(size_of::<libc::rusage>().is_multiple_of(8));
 
 /// The process id, from the kernel.
 pub(crate) fn pid() -> u32 {

@@ -34,6 +34,8 @@ const REFUSED: u32 = u32::MAX - 1;
 
 static MODE: AtomicU32 = AtomicU32::new(0);
 static FENCE: AtomicU32 = AtomicU32::new(0);
+/// 1 where the fast path stays closed.
+static CLOSED: AtomicU32 = AtomicU32::new(0);
 
 /// Chooses the mode and asks for the fence.  `off` forces mode none.
 pub(crate) fn start(off: bool) {
@@ -69,9 +71,24 @@ pub(crate) fn mode() -> RseqMode {
     }
 }
 
+/// Keeps the fast path closed, whatever [`open_fast_path`] says: every call is one of the slow path, which
+/// uses the slabs and counts.  Before the start ends.
+pub(crate) fn keep_fast_path_closed() {
+    CLOSED.store(1, Ordering::Relaxed);
+}
+
+/// True when the fast path stays closed.
+pub(crate) fn is_fast_path_closed() -> bool {
+    CLOSED.load(Ordering::Relaxed) != 0
+}
+
 /// Sends every thread's fast path through the slow path, or lets it run.
 pub(crate) fn open_fast_path(open: bool) {
-    let offset = if open { HOT.cold_rseq_offset.load(Ordering::Relaxed) } else { 0 };
+    let offset = if open && !is_fast_path_closed() {
+        HOT.cold_rseq_offset.load(Ordering::Relaxed)
+    } else {
+        0
+    };
     // Release: a section that sees the offset sees the table, too.  Its two loads stay in order on
     // x86-64; on another architecture it loads the offset with acquire.
     HOT.rseq_offset.store(offset, Ordering::Release);
