@@ -224,8 +224,9 @@ pub(crate) fn compile_with(
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .collect();
     let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(shorten(&stem));
-    let names = [source, "check.h", "rules.h", "seccomp.h", "stack.h", "stats.h", "stock.h"];
-    let inputs = names.map(|name| folder.join(name));
+    let headers =
+        ["check.h", "rules.h", "seccomp.h", "stack.h", "stats.h", "stock.h", "misuse/misuse.h"];
+    let inputs: Vec<_> = [source].iter().chain(&headers).map(|name| folder.join(name)).collect();
     if flags.iter().all(|flag| !flag.ends_with(".a")) && newer(&output, &inputs) {
         return Ok(output);
     }

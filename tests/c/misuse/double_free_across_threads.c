@@ -1,8 +1,5 @@
-/* An object freed by two threads: named at the next trim at the latest. */
-#include <malloc.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
+/* An object freed by two threads. */
+#include "misuse.h"
 
 static void *release(void *p) {
     free(p);
@@ -11,13 +8,13 @@ static void *release(void *p) {
 
 int main(void) {
     void *p = malloc(200);
-    printf("%p\n", p);
-    fflush(stdout);
+    announce(p);
     for (int i = 0; i < 2; i++) {
         pthread_t thread;
         pthread_create(&thread, NULL, release, p);
         pthread_join(thread, NULL);
     }
-    malloc_trim(0);
+    survived();
+    drain();
     return 0;
 }

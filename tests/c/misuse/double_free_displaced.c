@@ -1,13 +1,13 @@
-/* A large block freed twice, with another one freed in between: named at once. */
-#include <stdio.h>
-#include <stdlib.h>
+/* A large block freed twice, with another one freed in between. */
+#include "misuse.h"
 
 int main(void) {
     void *p = malloc(4 << 20), *q = malloc(6 << 20);
-    printf("%p\n", p);
-    fflush(stdout);
+    announce(p);
     free(p);
     free(q);
     free(p);
+    survived();
+    drain();
     return 0;
 }

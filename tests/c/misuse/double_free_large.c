@@ -1,12 +1,12 @@
-/* A large block freed twice: named at once. */
-#include <stdio.h>
-#include <stdlib.h>
+/* A large block freed twice. */
+#include "misuse.h"
 
 int main(void) {
     void *p = malloc(4 << 20);
-    printf("%p\n", p);
-    fflush(stdout);
+    announce(p);
     free(p);
     free(p);
+    survived();
+    drain();
     return 0;
 }

@@ -1,14 +1,12 @@
-/* A block of a run class (over 32 KiB) freed twice: named at the next trim at the latest. */
-#include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
+/* A block of a run class (over 32 KiB) freed twice. */
+#include "misuse.h"
 
 int main(void) {
     void *p = malloc(600000);
-    printf("%p\n", p);
-    fflush(stdout);
+    announce(p);
     free(p);
     free(p);
-    malloc_trim(0);
+    survived();
+    drain();
     return 0;
 }

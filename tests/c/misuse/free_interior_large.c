@@ -1,11 +1,11 @@
-/* A page inside a large block: named at once. */
-#include <stdio.h>
-#include <stdlib.h>
+/* A page inside a large block. */
+#include "misuse.h"
 
 int main(void) {
     char *p = malloc(8 << 20);
-    printf("%p\n", (void *)(p + 4096));
-    fflush(stdout);
+    announce(p + 4096);
     free(p + 4096);
+    survived();
+    drain();
     return 0;
 }

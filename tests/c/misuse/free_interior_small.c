@@ -1,13 +1,11 @@
-/* A pointer into the middle of a small object, aligned like an object: named at the next trim. */
-#include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
+/* A pointer into the middle of a small object, aligned like an object. */
+#include "misuse.h"
 
 int main(void) {
     char *p = malloc(256);
-    printf("%p\n", (void *)(p + 16));
-    fflush(stdout);
+    announce(p + 16);
     free(p + 16);
-    malloc_trim(0);
+    survived();
+    drain();
     return 0;
 }

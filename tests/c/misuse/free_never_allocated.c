@@ -1,11 +1,11 @@
-/* An address inside the reserved space where nothing was ever allocated: named at once. */
-#include <stdio.h>
-#include <stdlib.h>
+/* An address inside the reserved space where nothing was ever allocated. */
+#include "misuse.h"
 
 int main(void) {
     char *p = (char *)malloc(48) + (64 << 20);
-    printf("%p\n", (void *)p);
-    fflush(stdout);
+    announce(p);
     free(p);
+    survived();
+    drain();
     return 0;
 }

@@ -1,11 +1,12 @@
-/* A large block that was freed is made longer: named at once. */
-#include <stdio.h>
-#include <stdlib.h>
+/* A large block that was freed is made longer. */
+#include "misuse.h"
 
 int main(void) {
-    void *p = malloc(4 << 20);
-    printf("%p\n", p);
-    fflush(stdout);
+    void *p = malloc(5 << 20);
+    announce(p);
     free(p);
-    return realloc(p, 8 << 20) != NULL;
+    if (!realloc(p, 8 << 20)) return 1;
+    survived();
+    drain();
+    return 0;
 }

@@ -1,12 +1,12 @@
-/* The length of a large block that was freed is asked for: named at once. */
-#include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
+/* The length of a large block that was freed is asked for. */
+#include "misuse.h"
 
 int main(void) {
-    void *p = malloc(4 << 20);
-    printf("%p\n", p);
-    fflush(stdout);
+    void *p = malloc(5 << 20);
+    announce(p);
     free(p);
-    return malloc_usable_size(p) != 0;
+    if (!malloc_usable_size(p)) return 1;
+    survived();
+    drain();
+    return 0;
 }
