@@ -4,8 +4,8 @@ CARGO ?= cargo
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help build install demo test test-programs bench stress clean
-.PHONY: packages-ci lint unit loom miri counts mutants programs-ci stress-short
+.PHONY: help build install demo test test-programs bench stress fuzz clean
+.PHONY: packages-ci lint unit loom miri counts mutants programs-ci stress-short fuzz-short
 
 help: ## list the targets
 	@echo 'usage: make TARGET'
@@ -40,6 +40,9 @@ bench: build ## all rows against seven peers, which it builds first; then real p
 stress: build ## the tagged-object stress: make stress SECONDS=600 (of each of its runs)
 	TEST_STRESS_SECONDS=$(SECONDS) $(CARGO) test --profile checked --locked -p homenode --test stress -- --test-threads=1
 
+fuzz: ## programs of operations, guided by what they reach: make fuzz SECONDS=600
+	@scripts/fuzz $(SECONDS)
+
 clean: ## remove what was built
 	$(CARGO) clean
 
@@ -73,3 +76,6 @@ programs-ci: build ## CI's list of real programs, on fake nodes too
 
 stress-short: ## the stress, 10 s for each of its runs
 	@$(MAKE) --no-print-directory stress SECONDS=10
+
+fuzz-short: ## the fuzzer, for a minute from its kept corpus
+	@scripts/fuzz 60

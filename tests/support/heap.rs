@@ -85,16 +85,16 @@ impl Appetite {
 pub(crate) struct Block {
     pub(crate) address: usize,
     /// Bytes asked for.
-    size: usize,
-    usable: usize,
-    align: usize,
+    pub(crate) size: usize,
+    pub(crate) usable: usize,
+    pub(crate) align: usize,
     tag: u64,
     /// True when whole compounds serve it, no class.
     is_large: bool,
 }
 
 impl Block {
-    fn pointer(&self) -> *mut u8 {
+    pub(crate) fn pointer(&self) -> *mut u8 {
         std::ptr::with_exposed_provenance_mut(self.address)
     }
 
@@ -234,7 +234,11 @@ impl Model {
     fn allocate_zeroed(&mut self) -> Verdict {
         let size = self.size();
         let align = if self.random.one_in(4) { self.alignment() } else { 16 };
-        let pointer = homenode::alloc_zeroed(size, align);
+        self.keep_zeroed(homenode::alloc_zeroed(size, align), size, align)
+    }
+
+    /// As [`Self::keep`], after a look at every byte.
+    pub(crate) fn keep_zeroed(&mut self, pointer: *mut u8, size: usize, align: usize) -> Verdict {
         if !pointer.is_null() {
             Block {
                 address: pointer.expose_provenance(),
@@ -250,7 +254,7 @@ impl Model {
     }
 
     /// Checks a fresh block, writes it, and holds it.
-    fn keep(&mut self, pointer: *mut u8, size: usize, align: usize) -> Verdict {
+    pub(crate) fn keep(&mut self, pointer: *mut u8, size: usize, align: usize) -> Verdict {
         if pointer.is_null() {
             return self.starve(size);
         }
@@ -304,7 +308,8 @@ impl Model {
         Some(self.remove(at))
     }
 
-    fn remove(&mut self, at: usize) -> Result<Block, String> {
+    /// Lets the block at `at` go, checked.
+    pub(crate) fn remove(&mut self, at: usize) -> Result<Block, String> {
         let block = self.blocks.swap_remove(at);
         self.ranges.remove(&block.address);
         self.bytes -= block.usable;
@@ -347,12 +352,24 @@ impl Model {
         // SAFETY: the block is live, this model's own, and its usable size was just asked for.
         let pointer =
             unsafe { homenode::realloc(block.pointer(), block.usable, size, block.align) };
+        self.keep_resized(block, pointer, size, block.usable)
+    }
+
+    /// Holds what became of a block that was parted with and resized, of which `kept` bytes are to be kept:
+    /// the same one where that is null.
+    pub(crate) fn keep_resized(
+        &mut self,
+        block: Block,
+        pointer: *mut u8,
+        size: usize,
+        kept: usize,
+    ) -> Verdict {
         if pointer.is_null() {
             self.admit(block)?;
             return self.starve(size);
         }
         let moved = Block { address: pointer.expose_provenance(), size, ..block };
-        moved.holds(block.usable, block.usable.min(size))?;
+        moved.holds(block.usable, kept.min(size))?;
         if moved.address == block.address {
             // SAFETY: the block is live.
             let usable = unsafe { homenode::usable_size(pointer) }.ok_or("not ours any more")?;
@@ -376,6 +393,11 @@ impl Model {
             }
             _ => homenode::drain_cpu(u32::try_from(self.random.below(4)).expect("small"), how),
         };
+    }
+
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Blocks held.
