@@ -314,7 +314,6 @@ impl Pool {
                 self.link(slice, u32::try_from(run).unwrap_or(0));
             }
             spans += 1;
-            out += u64::from(span.used());
         }
         self.spans.store(spans, Ordering::Relaxed);
         self.taken.store(self.returned.load(Ordering::Relaxed) + out, Ordering::Relaxed);
