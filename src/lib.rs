@@ -75,7 +75,7 @@ mod sys {
 #[cfg(not(loom))]
 pub use front::{
     Census, HomeNode, Usage, alloc, alloc_aligned, alloc_zeroed, check, drain_all, drain_cpu,
-    fail_call, free, print_stats, realloc, stats_json, trim, usable_size,
+    fail_call, fit_address_space, free, print_stats, realloc, stats_json, trim, usable_size,
 };
 #[cfg(not(loom))]
 pub use percpu::{Drained, How};
@@ -89,8 +89,9 @@ pub mod seam {
     };
     pub use crate::base::config::{CPUS_MAX, RUN_SHIFT};
     pub use crate::front::{
-        check_size, checks_fully, die_of_no_new, die_of_panic, die_of_stranger, free_if_ours,
-        say_aside, serves, slow_alloc, usable_before_realloc, vfork_begin, vfork_end,
+        check_size, checks_fully, die_of_no_new, die_of_panic, die_of_stranger, fit_locked_memory,
+        fit_physical_memory, free_if_ours, note_locked, say_aside, serves, slow_alloc,
+        usable_before_realloc, vfork_begin, vfork_end,
     };
     pub use crate::sys::arch::{
         HOT, SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_REGION_OFFSET, SLAB_REMOTE_OFFSET,

@@ -3,6 +3,14 @@
 
 use core::ffi::c_void;
 
+/// The value of errno.
+pub(crate) fn get() -> i32 {
+    // SAFETY: libc returns the address of the calling thread's errno.
+    let slot = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    unsafe { *slot }
+}
+
 /// Sets errno.
 pub(crate) fn set(errno: i32) {
     // SAFETY: libc returns the address of the calling thread's errno.

@@ -8,6 +8,7 @@
 //! | `cxx.rs` | operator new and delete of C++17 |
 //! | `tune.rs` | mallopt, mallinfo, malloc_trim, malloc_stats, malloc_info |
 //! | `hn.rs` | the `hn_` calls of `homenode.h` |
+//! | `limits.rs` | setrlimit, prlimit, mlockall: the reservation is cut to what they allow |
 //! | `vfork.rs` | vfork, whose child must not take the fast path |
 //! | `next.rs` | the next allocator, found at start |
 //! | `aside.rs` | sanitizers, whose allocator serves in our place |
@@ -19,6 +20,7 @@ pub mod cxx;
 mod errno;
 pub mod hn;
 pub mod libc_names;
+pub mod limits;
 pub mod malloc;
 mod next;
 pub mod tune;

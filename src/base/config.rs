@@ -23,6 +23,10 @@ pub(crate) const RESERVE_BYTES_MAX: usize = 1 << 46;
 /// Compounds made writable at once: 64 MiB.  Many small mprotect islands make fork slow
 /// (200 of them: three times slower), one growing map does not.
 pub(crate) const COMMIT_STEP: u32 = 32;
+/// Compounds that a slice may hand out after a cut, at least: 8 MiB, so that small programs go on.
+pub(crate) const CUT_COMPOUNDS_MIN: u32 = 4;
+/// What a compound costs beside itself in tables and room: this fraction of it, and somewhat less.
+pub(crate) const CUT_FRACTION: usize = 16;
 /// Free compounds that keep their pages, per node, at least: 32 MiB.
 pub(crate) const FREE_RESIDENT_MIN: u32 = 16;
 /// Free compounds that keep their pages, per node, are at most this fraction of those in use, where

@@ -1,23 +1,32 @@
 //! The words of a slice that are read or moved without its lock.
 //!
+//! ```text
+//!  63                                 32 31                                  0
+//! +-------------------------------------+-------------------------------------+
+//! |  end: number past the last compound |  frontier: number past the highest  |
+//! |  that may be handed out             |  compound ever handed out           |
+//! +-------------------------------------+-------------------------------------+
+//! ```
 //! Compounds below the *frontier* have been used before.  It moves by compare-exchange alone, so that
-//! a signal handler that interrupted the holder of the slice's lock can still get a compound.
+//! a signal handler that interrupted the holder of the slice's lock can still get a compound.  The end is
+//! in the same word, so that a cut (see [`super::extent`]) never passes a compound that is handed out
+//! meanwhile.
 //!
 //! | site | order | pairs with | why |
 //! |---|---|---|---|
-//! | S1 frontier compare-exchange | Relaxed | | numbers only; a fresh compound carries no data |
+//! | S1 word compare-exchange | Relaxed | | numbers only; a fresh compound carries no data |
 //! | S2 committed fetch-max | Release | S3 | the memory is writable before others see it so |
 //! | S3 committed load | Acquire | S2 | |
 //! | S4 `opened` store | Release | S5 | the node's records are ready |
 //! | S5 `opened` load | Acquire | S4 | |
 
-use crate::base::sync::{AtomicU32, Ordering, order};
+use crate::base::sync::{AtomicU32, AtomicU64, Ordering, order};
 
 /// How far a slice's compounds are handed out, and how far they are writable.
 #[cfg_attr(loom, derive(Default))]
 #[derive(Debug)]
 pub(super) struct Frontier {
-    next: AtomicU32,
+    word: AtomicU64,
     committed: AtomicU32,
     /// 1 when the node's memory may be used.
     opened: AtomicU32,
@@ -27,44 +36,65 @@ impl Frontier {
     /// A frontier that waits for [`Frontier::place`].
     #[cfg(not(loom))]
     pub(super) const fn new() -> Self {
-        Self { next: AtomicU32::new(0), committed: AtomicU32::new(0), opened: AtomicU32::new(0) }
+        Self { word: AtomicU64::new(0), committed: AtomicU32::new(0), opened: AtomicU32::new(0) }
     }
 
-    /// Starts at compound `first`, before anyone else knows of the slice.
-    pub(super) fn place(&self, first: u32) {
-        self.next.store(first, Ordering::Relaxed);
+    /// Starts at compound `first`, with `end` past the last one, before anyone else knows of the slice.
+    pub(super) fn place(&self, first: u32, end: u32) {
+        self.word.store(pack(first, end), Ordering::Relaxed);
         self.committed.store(first, Ordering::Relaxed);
     }
 
     /// Number past the highest compound ever handed out.
     pub(super) fn get(&self) -> u32 {
-        self.next.load(Ordering::Relaxed)
+        unpack(self.word.load(Ordering::Relaxed)).0
     }
 
-    /// Hands out `count` compounds, all below `limit`: where the frontier was, and the first number.
-    /// `aligned` rounds a number up to one whose compound may come first.
-    pub(super) fn advance(
-        &self,
-        count: u32,
-        limit: u32,
-        aligned: impl Fn(u32) -> u32,
-    ) -> Option<(u32, u32)> {
-        let mut from = self.get();
+    /// Number past the last compound that may be handed out.
+    pub(super) fn end(&self) -> u32 {
+        unpack(self.word.load(Ordering::Relaxed)).1
+    }
+
+    /// Hands out `count` compounds: where the frontier was, and the first number.  `aligned` rounds a
+    /// number up to one whose compound may come first.
+    pub(super) fn advance(&self, count: u32, aligned: impl Fn(u32) -> u32) -> Option<(u32, u32)> {
+        let mut first = 0;
+        let moved = self.change(|from, end| {
+            first = aligned(from);
+            let next = first.checked_add(count).filter(|&next| next <= end)?;
+            Some((next, end))
+        });
+        moved.map(|(from, _)| (from, first))
+    }
+
+    /// Hands out the compounds from the frontier `from` to `next`, if it still is there.
+    pub(super) fn extend(&self, from: u32, next: u32) -> bool {
+        self.change(|now, end| (now == from && next <= end).then_some((next, end))).is_some()
+    }
+
+    /// Lets at most `keep` more compounds be handed out, for good; where the end was, and where it is.
+    pub(super) fn cut(&self, keep: u32) -> (u32, u32) {
+        let mut after = 0;
+        let before = self.change(|next, end| {
+            after = next.saturating_add(keep).min(end);
+            Some((next, after))
+        });
+        before.map_or((after, after), |(_, end)| (end, after))
+    }
+
+    /// Changes frontier and end together, unless `to` says none; what they were.
+    fn change(&self, mut to: impl FnMut(u32, u32) -> Option<(u32, u32)>) -> Option<(u32, u32)> {
+        let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            let first = aligned(from);
-            let end = first.checked_add(count).filter(|&end| end <= limit)?;
+            let (next, end) = unpack(word);
+            let (to_next, to_end) = to(next, end)?;
+            let new = pack(to_next, to_end);
             // S1
-            match self.next.compare_exchange(from, end, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Some((from, first)),
-                Err(now) => from = now,
+            match self.word.compare_exchange(word, new, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some((next, end)),
+                Err(now) => word = now,
             }
         }
-    }
-
-    /// Hands out the compounds from the frontier `from` to `end`, if it still is there.
-    pub(super) fn extend(&self, from: u32, end: u32) -> bool {
-        // S1
-        self.next.compare_exchange(from, end, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Number past the highest compound that is writable.
@@ -88,6 +118,15 @@ impl Frontier {
     }
 }
 
+fn pack(next: u32, end: u32) -> u64 {
+    u64::from(end) << 32 | u64::from(next)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "two halves of a word")]
+const fn unpack(word: u64) -> (u32, u32) {
+    (word as u32, (word >> 32) as u32)
+}
+
 #[cfg(all(loom, test))]
 mod loom_models {
     use super::Frontier;
@@ -103,11 +142,27 @@ mod loom_models {
         frontier: Frontier,
         /// 1 where the system lets one write; commits are idempotent, so these are no plain data.
         writable: [AtomicU32; 4],
+        /// 1 where a cut has unmapped one.
+        gone: [AtomicU32; 4],
         users: [Plain; 4],
         record: Plain,
     }
 
     impl Slice {
+        fn of_four() -> Arc<Self> {
+            let slice = Self::default();
+            slice.frontier.place(0, 4);
+            Arc::new(slice)
+        }
+
+        fn cut(&self, keep: u32) {
+            let (before, after) = self.frontier.cut(keep);
+            for number in after..before {
+                self.gone[number as usize].store(1, Ordering::Relaxed);
+                assert_eq!(self.users[number as usize].get(), 0, "unmapped under its user");
+            }
+        }
+
         fn commit(&self, end: u32) {
             let done = self.frontier.committed();
             if end > done {
@@ -121,7 +176,7 @@ mod loom_models {
 
         fn take(&self, count: u32) {
             self.steps.pass();
-            let Some((_, first)) = self.frontier.advance(count, 4, |from| from) else { return };
+            let Some((_, first)) = self.frontier.advance(count, |from| from) else { return };
             self.commit(first + count);
             self.steps.pass();
             for number in first as usize..(first + count) as usize {
@@ -130,13 +185,15 @@ mod loom_models {
                     1,
                     "written before it is writable"
                 );
+                let gone = self.gone[number].load(Ordering::Relaxed);
+                assert_eq!(gone, 0, "handed out beyond the cut");
                 self.users[number].count();
             }
         }
     }
 
     fn two_take_compounds() {
-        let slice = Arc::new(Slice::default());
+        let slice = Slice::of_four();
         let other = slice.clone();
         let taker = thread::spawn(move || other.take(1));
         slice.take(1);
@@ -144,6 +201,18 @@ mod loom_models {
         taker.join().expect("the other user ends");
         assert_eq!(slice.frontier.get(), 3);
         assert!(slice.users.iter().take(3).all(|user| user.get() == 1), "handed out twice");
+    }
+
+    fn one_cuts_and_one_takes() {
+        let slice = Slice::of_four();
+        let other = slice.clone();
+        let taker = thread::spawn(move || {
+            other.take(1);
+            other.take(2);
+        });
+        slice.cut(1);
+        slice.cut(0);
+        taker.join().expect("the other user ends");
     }
 
     fn one_opens_a_node() {
@@ -164,6 +233,7 @@ mod loom_models {
     #[test]
     fn a_compound_is_handed_out_once_and_writable() {
         explore(two_take_compounds);
+        explore(one_cuts_and_one_takes);
         explore(one_opens_a_node);
     }
 

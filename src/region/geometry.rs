@@ -7,7 +7,7 @@
 //! ```
 //! All parts are readable from the start (a wild pointer never faults) and writable from the first
 //! compound's entry up to the frontier's; the maps from the slice's opening on, and the room as it is
-//! used; heap class bytes only once there are Heaps.
+//! used; heap class bytes only once there are Heaps.  What a cut unmaps of them: see [`super::extent`].
 
 use crate::base::config::{
     COMPOUND_BYTES, ROOM_BYTES_MIN, ROOM_FRACTION, RUN_BYTES, RUNS_PER_COMPOUND, SPAN_RECORD_BYTES,
@@ -75,6 +75,12 @@ impl Geometry {
     pub(super) const fn tables(&self) -> [(usize, usize); 3] {
         let spans = (self.spans, RUNS_PER_COMPOUND * SPAN_RECORD_BYTES);
         [(0, RUNS_PER_COMPOUND), (self.heads, HEAD_BYTES), spans]
+    }
+
+    /// The tables after the class bytes, in order: offset, and bytes a compound.
+    pub(super) const fn tables_by_compound(&self) -> [(usize, usize); 3] {
+        let [(_, classes), heads, spans] = self.tables();
+        [(self.heap_classes, classes), heads, spans]
     }
 
     /// Binary logarithm of the slice's bytes.

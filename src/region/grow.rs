@@ -4,15 +4,20 @@
 //! some free compounds behind it, which are kept for it: they serve others only when there is nothing else.
 //! It moves to a new place once while it becomes eight times as long.
 
-use super::slice::{Exhausted, Slice, Taken, geometry};
+use super::extent::is_locked;
+use super::slice::{Exhausted, Slice, Taken};
 use crate::base::config::{GROWTH_ROOM, GROWTH_ROOM_FRACTION, GROWTH_ROOM_MAX};
 use crate::base::ids::CompoundId;
 
 impl Slice {
     /// As [`Slice::take`], for a block that is growing: with room behind it where there is some.
     pub(crate) fn take_growing(&self, count: u32, align: u32) -> Result<Taken, Exhausted> {
+        if is_locked() {
+            // All that is made writable is resident at once.
+            return self.take(count, align);
+        }
         let wanted = count.saturating_mul(GROWTH_ROOM).min(count.max(GROWTH_ROOM_MAX));
-        let room = wanted.min((geometry().end - self.frontier()) / GROWTH_ROOM_FRACTION);
+        let room = wanted.min((self.end() - self.frontier()) / GROWTH_ROOM_FRACTION);
         self.take_roomy(count, align, room).or_else(|_| self.take(count, align))
     }
 

@@ -1,6 +1,7 @@
 //! region: address space.  One slice a node; the node of an address is its slice's number.
 
 mod compound;
+mod extent;
 mod free;
 mod frontier;
 mod geometry;
@@ -14,6 +15,7 @@ use core::cell::UnsafeCell;
 use core::ops::Range;
 
 pub(crate) use compound::{Head, Left, State};
+pub(crate) use extent::note_locked;
 pub(crate) use geometry::Geometry;
 pub(crate) use moves::seams;
 pub(crate) use slice::{Exhausted, Slice};
@@ -155,11 +157,9 @@ pub(crate) fn locate(address: usize) -> Option<Place> {
     }
     let number = (address - base) >> geometry().shift();
     let slice = SLICES.get(number)?;
-    Some(Place {
-        slice,
-        node: NodeIndex::new(number),
-        offset: (address - base) & (geometry().bytes - 1),
-    })
+    let offset = (address - base) & (geometry().bytes - 1);
+    let place = Place { slice, node: NodeIndex::new(number), offset };
+    slice.has(place.compound().0).then_some(place)
 }
 
 /// From here on [`class_byte`] and [`home_and_class`] say 0 of every address: at start alone.
@@ -192,6 +192,17 @@ pub(crate) fn home_and_class(address: usize) -> (NodeIndex, u8) {
 /// The addresses of all slices.
 pub(crate) fn slices() -> Range<usize> {
     BASE.load(Ordering::Acquire)..END.load(Ordering::Relaxed)
+}
+
+/// Bytes of the reservation that nobody has used so far.
+pub(crate) fn unused() -> usize {
+    SLICES.iter().take(topo::nodes()).map(Slice::unused).sum()
+}
+
+/// Unmaps what nobody has used so far, but for about `bytes` that all slices together may grow by.
+pub(crate) fn cut(bytes: usize) {
+    let nodes = topo::nodes();
+    SLICES.iter().take(nodes).for_each(|slice| slice.cut(bytes / nodes));
 }
 
 /// A node's slice.

@@ -14,12 +14,11 @@ use super::free::Search;
 use super::frontier::Frontier;
 use super::geometry::{Geometry, HEAD_BYTES};
 use crate::base::config::{
-    COMMIT_STEP, COMPOUND_BYTES, COMPOUND_SHIFT, HUGE_FROM, NODE_RECORD_BYTES, ROOM_STEP,
-    RUN_SHIFT, SLAB_BYTES_PACKED, SPLITS_MAX,
+    COMPOUND_BYTES, COMPOUND_SHIFT, HUGE_FROM, NODE_RECORD_BYTES, ROOM_STEP, RUN_SHIFT,
+    SLAB_BYTES_PACKED, SPLITS_MAX,
 };
 use crate::base::ids::{CompoundId, KernelNode, NodeIndex};
 use crate::base::sync::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
-use crate::sys::errno::Errno;
 use crate::sys::fault::splits;
 use crate::sys::lock::{Held, Lock, Rank};
 use crate::sys::mem;
@@ -45,7 +44,9 @@ pub(crate) struct Slice {
     /// Free compounds below the frontier.
     pub(super) free: AtomicU32,
     room_used: AtomicUsize,
-    room_committed: AtomicUsize,
+    pub(super) room_committed: AtomicUsize,
+    /// Where the room ends.
+    pub(super) room_end: AtomicUsize,
 }
 
 /// No compound is left, or the system refuses memory.
@@ -75,6 +76,7 @@ impl Slice {
             free: AtomicU32::new(0),
             room_used: AtomicUsize::new(0),
             room_committed: AtomicUsize::new(0),
+            room_end: AtomicUsize::new(0),
         }
     }
 
@@ -82,10 +84,11 @@ impl Slice {
     pub(super) fn place(&self, base: usize) {
         let geometry = geometry();
         self.base.store(base, Ordering::Relaxed);
-        self.frontier.place(geometry.first);
+        self.frontier.place(geometry.first, geometry.end);
         self.room_used.store(geometry.room, Ordering::Relaxed);
         // The maps stand before the room, and become writable with it.
         self.room_committed.store(geometry.maps, Ordering::Relaxed);
+        self.room_end.store(geometry.room_end, Ordering::Relaxed);
     }
 
     /// First byte of the slice, where its class bytes start.
@@ -107,8 +110,10 @@ impl Slice {
             return Ok(());
         }
         if let Some(kernel) = preferred {
-            // A refusal (EPERM in a sandbox) leaves first touch to decide; it is counted in sys.
-            let _ = mem::prefer_node(self.base(), geometry().bytes, kernel.0);
+            self.for_each_part(|part| {
+                // A refusal (EPERM in a sandbox) leaves first touch to decide; it is counted in sys.
+                let _ = mem::prefer_node(self.base() + part.start, part.len(), kernel.0);
+            });
         }
         let record = geometry().room;
         self.commit_room(record + OPEN_BYTES)?;
@@ -159,10 +164,11 @@ impl Slice {
         if end <= done {
             return Ok(());
         }
-        if end > geometry().room_end {
+        let room_end = self.room_end.load(Ordering::Relaxed);
+        if end > room_end {
             return Err(Exhausted);
         }
-        let upto = (end + ROOM_STEP).next_multiple_of(ROOM_STEP).min(geometry().room_end);
+        let upto = (end + ROOM_STEP).next_multiple_of(ROOM_STEP).min(room_end);
         mem::commit(self.base() + done, upto - done).map_err(|_| Exhausted)?;
         self.room_committed.store(upto, Ordering::Relaxed);
         Ok(())
@@ -201,6 +207,11 @@ impl Slice {
     /// Number past the highest compound ever handed out.
     pub(crate) fn frontier(&self) -> u32 {
         self.frontier.get()
+    }
+
+    /// Number past the last compound that may be handed out.
+    pub(super) fn end(&self) -> u32 {
+        self.frontier.end()
     }
 
     /// Hands out `count` adjacent compounds, the first one's address a multiple of `align` compounds, a
@@ -256,14 +267,12 @@ impl Slice {
     /// Hands out `count` fresh compounds without the lock: for signal handlers.
     pub(crate) fn take_fresh(&self, count: u32) -> Result<CompoundId, Exhausted> {
         let (_, first) = self.advance(count, 1)?;
-        self.commit(first + count)?;
+        self.commit_exactly(first + count)?;
         Ok(CompoundId(first))
     }
 
     fn advance(&self, count: u32, align: u32) -> Result<(u32, u32), Exhausted> {
-        self.frontier
-            .advance(count, geometry().end, |from| self.aligned(from, align))
-            .ok_or(Exhausted)
+        self.frontier.advance(count, |from| self.aligned(from, align)).ok_or(Exhausted)
     }
 
     /// The first number from `number` on whose compound's address is a multiple of `align` compounds;
@@ -312,40 +321,6 @@ impl Slice {
             let head = self.head(CompoundId(number));
             head.transit(head.state(), State::Unused);
         }
-    }
-
-    /// Makes all compounds below `end`, and their metadata, writable.  Idempotent, so it needs no lock.
-    pub(super) fn commit(&self, end: u32) -> Result<(), Exhausted> {
-        let done = self.frontier.committed();
-        if end <= done {
-            return Ok(());
-        }
-        if end > geometry().end {
-            return Err(Exhausted);
-        }
-        let generous = end.next_multiple_of(COMMIT_STEP).min(geometry().end);
-        let upto = match self.commit_range(done, generous) {
-            Ok(()) => generous,
-            // Near a limit: no more than is asked for.
-            Err(_) => self.commit_range(done, end).map(|()| end).map_err(|_| Exhausted)?,
-        };
-        self.frontier.note_committed(upto);
-        Ok(())
-    }
-
-    fn commit_range(&self, from: u32, to: u32) -> Result<(), Errno> {
-        let page = geometry().page;
-        let (from, to) = (from as usize, to as usize);
-        let commit = |start: usize, end: usize| {
-            // Entries of neighbours may share a page that is writable already.
-            let start = start / page * page;
-            let end = end.next_multiple_of(page);
-            mem::commit(self.base() + start, end - start)
-        };
-        for (table, bytes) in geometry().tables() {
-            commit(table + from * bytes, table + to * bytes)?;
-        }
-        mem::commit(self.base() + from * COMPOUND_BYTES, (to - from) * COMPOUND_BYTES)
     }
 
     /// True when the compound was handed out once, so that its head may be read and written.

@@ -24,23 +24,42 @@ pub(crate) fn is_secure() -> bool {
 
 /// Address space that the process may still map, in bytes; none without a limit (`RLIMIT_AS`).
 pub(crate) fn address_space_left() -> Option<usize> {
+    limit(libc::RLIMIT_AS as usize).map(|limit| limit.saturating_sub(mapped()))
+}
+
+/// Bytes that the process may lock in memory without more rights; none without a limit
+/// (`RLIMIT_MEMLOCK`).
+pub(crate) fn lockable() -> Option<usize> {
+    limit(libc::RLIMIT_MEMLOCK as usize)
+}
+
+fn limit(resource: usize) -> Option<usize> {
     let mut limit =
         libc::rlimit64 { rlim_cur: libc::RLIM64_INFINITY, rlim_max: libc::RLIM64_INFINITY };
     let address = core::ptr::from_mut(&mut limit).expose_provenance();
-    let resource = libc::RLIMIT_AS as usize;
     // SAFETY: the limit is written to a struct of the kernel's layout.
     unsafe { call(Call::Rlimit, libc::SYS_prlimit64, [0, resource, 0, address, 0, 0]) }.ok()?;
-    if limit.rlim_cur == libc::RLIM64_INFINITY {
-        return None;
-    }
-    let limit = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
+    let bytes = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
+    (limit.rlim_cur != libc::RLIM64_INFINITY).then_some(bytes)
+}
+
+/// Bytes that the process has mapped; 0 where that cannot be known.  Kernel: proc(5), `statm`.
+pub(crate) fn mapped() -> usize {
     let mut text = [0; 64];
     let statm = file::read(b"/proc/self/statm\0", &mut text).unwrap_or_default();
-    let mapped = statm
-        .split(|&byte| byte == b' ')
-        .next()
-        .and_then(|pages| core::str::from_utf8(pages).ok()?.parse().ok());
-    Some(limit.saturating_sub(mapped.unwrap_or(0_usize) * page_bytes()))
+    first_number(statm).unwrap_or(0).saturating_mul(page_bytes())
+}
+
+/// Bytes of memory that the machine has; none where that cannot be known.  Kernel: proc(5), `meminfo`.
+pub(crate) fn physical_memory() -> Option<usize> {
+    let mut text = [0; 64];
+    let total = file::read(b"/proc/meminfo\0", &mut text).ok()?.strip_prefix(b"MemTotal:")?;
+    first_number(total.trim_ascii_start())?.checked_mul(1024)
+}
+
+fn first_number(text: &[u8]) -> Option<usize> {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    core::str::from_utf8(text.get(..end)?).ok()?.parse().ok()
 }
 
 /// CPU numbers that the kernel can ever name: all are below this.  It is the length of the kernel's
@@ -75,8 +94,7 @@ pub(crate) fn last_level_leader(cpu: CpuId) -> Option<u32> {
 
 /// The first number of a list like `2-3,8\n`; the pure half of [`last_level_leader`].
 pub(crate) fn first_of_list(text: &[u8]) -> Option<u32> {
-    let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
-    core::str::from_utf8(text.get(..end)?).ok()?.parse().ok()
+    first_number(text)?.try_into().ok()
 }
 
 /// The last number of a list like `0-3,8\n`; the pure half of [`possible`].

@@ -1,0 +1,61 @@
+//! Limits that a program sets itself, after the start: the reservation is cut so that they leave room for
+//! other maps, such as the stacks of threads.  See `region`'s module `extent`.
+
+use super::busy::Busy;
+use super::start;
+use crate::region;
+use crate::sys::{cpu, process};
+
+/// Gets ready for a limit of `bytes` of address space (`RLIMIT_AS`), which the program is about to set: of
+/// what it leaves, the heap keeps at most half to grow into.  libhomenode.so does so in setrlimit
+/// and prlimit; a Rust program calls this before it sets one.
+pub fn fit_address_space(bytes: usize) {
+    cut(|| left_of(bytes));
+}
+
+/// Gets ready for all memory to be locked: the heap keeps at most as much to grow into as the machine has
+/// memory, so that the system need not walk tables of terabytes.
+pub fn fit_physical_memory() {
+    cut(cpu::physical_memory);
+}
+
+/// Gets ready for all memory to be locked by a program that may lock only so much (`RLIMIT_MEMLOCK`).
+/// False: there is no such limit.
+#[must_use]
+pub fn fit_locked_memory() -> bool {
+    let limit = cpu::lockable();
+    if let Some(bytes) = limit {
+        cut(|| left_of(bytes));
+    }
+    limit.is_some()
+}
+
+/// Says whether all memory is locked from here on: memory is then asked for in small steps, since each is
+/// resident at once.
+pub fn note_locked(locked: bool) {
+    if !process::is_vfork_child() {
+        region::note_locked(locked);
+    }
+}
+
+/// Half of what a limit leaves beside all that is in use; none where it leaves nothing, so that no cut would
+/// help.
+fn left_of(limit: usize) -> Option<usize> {
+    let left = limit.checked_sub(cpu::mapped().saturating_sub(region::unused()))?;
+    Some(left / 2)
+}
+
+/// Cuts the reservation.  Not from a handler that interrupted the allocator, nor in a child of vfork, whose
+/// limits are its own and whose memory is its parent's.
+fn cut(keep: impl FnOnce() -> Option<usize>) {
+    let Some(_busy) = Busy::enter() else { return };
+    // What is reserved later than this would not be cut, or be locked with all that is mapped later.
+    let started = start::ensure();
+    process::notice_fork();
+    if started
+        && !process::is_vfork_child()
+        && let Some(bytes) = keep()
+    {
+        region::cut(bytes);
+    }
+}

@@ -1,0 +1,121 @@
+//! Limits of the system: on address space, data, locked memory, and maps; set before the start and after it
+//! (case P10).
+#![allow(unsafe_code, reason = "maps of the program's own beside the heap")]
+
+mod support;
+
+use support::{EVERY_SETTING, Setting, in_each_setting, passes};
+
+/// Ways to run a test that needs no other program.
+const SETTINGS: &[&[(&str, &str)]] = &[&[], &[("HOMENODE_FAKE_NODES", "2")]];
+
+#[test]
+fn a_program_may_limit_its_address_space() {
+    for call in ["setrlimit", "setrlimit64", "prlimit", "prlimit64"] {
+        passes("a_program_may_limit_its_address_space.c", &[call, "256"], EVERY_SETTING);
+    }
+    passes("a_program_may_limit_its_address_space.c", &["setrlimit", "4096"], &[Setting::OwnRseq]);
+}
+
+#[test]
+fn refused_limits_follow_libc() {
+    passes("refused_limits_follow_libc.c", &[], EVERY_SETTING);
+}
+
+#[test]
+fn a_vfork_child_limits_itself_alone() {
+    passes("a_vfork_child_limits_itself_alone.c", &[], EVERY_SETTING);
+}
+
+/// Maps a page at each of `count` places of the address space from `start` on, where nothing is yet.
+fn maps_between(start: usize, step: usize, count: usize) -> Vec<*mut u8> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let places = (0..count).map(|number| start + number * step);
+    let map = |address| {
+        let place = std::ptr::with_exposed_provenance_mut(address);
+        // SAFETY: a new map that replaces none.
+        unsafe { libc::mmap(place, 4096, access, flags, -1, 0) }.cast::<u8>()
+    };
+    places.map(map).filter(|map| map.addr() != libc::MAP_FAILED.addr()).collect()
+}
+
+/// The address where the first node's slice starts.
+fn slice_start(block: *mut u8) -> usize {
+    block.expose_provenance() >> 40 << 40
+}
+
+#[test]
+fn a_map_in_what_was_given_up_is_not_taken_for_ours() {
+    in_each_setting("a_map_in_what_was_given_up_is_not_taken_for_ours", SETTINGS, || {
+        const STEP: usize = 64 << 20;
+        let block = homenode::alloc(100);
+        let start = slice_start(block);
+        homenode::fit_address_space(2 << 30);
+        // In the tables, in the room, and behind the last compound.
+        let maps = maps_between(start, STEP, (1 << 40) / STEP);
+        assert!(maps.len() > 8000, "the reservation is given up: {}", maps.len());
+        for &map in &maps {
+            // SAFETY: the page was just mapped, and is this test's own.
+            unsafe { map.write_bytes(9, 4096) };
+            // SAFETY: the address is no block of the heap.
+            assert_eq!(unsafe { homenode::usable_size(map) }, None, "{map:p}");
+        }
+        let blocks: Vec<_> = (0..40).map(|_| homenode::alloc(3 << 20)).collect();
+        for &block in &blocks {
+            assert!(!block.is_null());
+            // SAFETY: the block was just handed out, and is that long.
+            unsafe { block.write_bytes(7, 3 << 20) };
+        }
+        let mut count = 0;
+        while !homenode::alloc(32 << 20).is_null() {
+            count += 1;
+        }
+        assert!((4..40).contains(&count), "{count} blocks of 32 MiB more");
+        for &map in &maps {
+            // SAFETY: the page is mapped, and this test's own.
+            let bytes = unsafe { std::slice::from_raw_parts(map, 4096) };
+            assert!(bytes.iter().all(|&byte| byte == 9), "the heap wrote at {map:p}");
+        }
+        for block in blocks.into_iter().chain([block]) {
+            // SAFETY: the block is live, and not used any more.
+            unsafe { homenode::free(block) };
+        }
+        homenode::trim();
+        assert!(homenode::check().is_ok());
+    });
+}
+
+#[test]
+fn a_second_limit_cuts_further() {
+    in_each_setting("a_second_limit_cuts_further", SETTINGS, || {
+        let room = || {
+            let mut blocks = Vec::new();
+            loop {
+                let block = homenode::alloc(16 << 20);
+                if block.is_null() {
+                    break;
+                }
+                blocks.push(block);
+            }
+            let count = blocks.len();
+            // SAFETY: the blocks were just handed out, and are not used any more.
+            blocks.into_iter().for_each(|block| unsafe { homenode::free(block) });
+            count
+        };
+        homenode::fit_address_space(1 << 42);
+        homenode::fit_address_space(8 << 30);
+        homenode::fit_address_space(4 << 30);
+        let first = room();
+        assert!((64..=128).contains(&first), "{first} blocks of 16 MiB");
+        homenode::fit_address_space(1 << 42);
+        assert_eq!(room(), first, "what was given up does not come back");
+    });
+}
+
+#[test]
+fn all_memory_may_be_locked() {
+    passes("all_memory_may_be_locked.c", &["0"], EVERY_SETTING);
+    // A table of 32 MiB for each node, stacks of threads, and half of the rest to grow into.
+    passes("all_memory_may_be_locked.c", &["700"], EVERY_SETTING);
+}
