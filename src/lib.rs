@@ -74,8 +74,9 @@ mod sys {
 
 #[cfg(not(loom))]
 pub use front::{
-    Census, HomeNode, Usage, alloc, alloc_aligned, alloc_zeroed, check, drain_all, drain_cpu,
-    fail_call, fit_address_space, free, print_stats, realloc, stats_json, trim, usable_size,
+    Census, HomeNode, Usage, alloc, alloc_aligned, alloc_zeroed, calls_until_failure, check,
+    drain_all, drain_cpu, fail_call, fail_calls, fit_address_space, free, print_stats, realloc,
+    stats_json, trim, usable_size,
 };
 #[cfg(not(loom))]
 pub use percpu::{Drained, How};

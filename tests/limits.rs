@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::{EVERY_SETTING, Setting, in_each_setting, passes};
+use support::{EVERY_SETTING, Run, Setting, compile, in_each_setting, passes};
 
 /// Ways to run a test that needs no other program.
 const SETTINGS: &[&[(&str, &str)]] = &[&[], &[("HOMENODE_FAKE_NODES", "2")]];
@@ -118,4 +118,21 @@ fn all_memory_may_be_locked() {
     passes("all_memory_may_be_locked.c", &["0"], EVERY_SETTING);
     // A table of 32 MiB for each node, stacks of threads, and half of the rest to grow into.
     passes("all_memory_may_be_locked.c", &["700"], EVERY_SETTING);
+}
+
+#[test]
+fn a_strict_sandbox_suffices() {
+    for answer in ["refused", "killed"] {
+        passes("a_strict_sandbox_suffices.c", &[answer], EVERY_SETTING);
+    }
+}
+
+#[test]
+fn a_sandbox_from_the_start_suffices_and_is_silent() {
+    let program = compile("a_sandbox_from_the_start_suffices.c", &[]);
+    for &setting in EVERY_SETTING {
+        let outcome = Run::on_homenode(&program, setting).outcome();
+        assert!(outcome.passed(), "{setting:?}: {outcome:?}");
+        assert!(!outcome.stderr.contains("homenode:"), "{setting:?}: {outcome:?}");
+    }
 }

@@ -23,7 +23,7 @@ pub use global::HomeNode;
 pub use life::{vfork_begin, vfork_end};
 pub use limits::{fit_address_space, fit_locked_memory, fit_physical_memory, note_locked};
 pub use report::{print_stats, stats_json};
-pub use stats::{Census, check, fail_call};
+pub use stats::{Census, calls_until_failure, check, fail_call, fail_calls};
 pub use usage::Usage;
 
 use busy::Busy;

@@ -7,7 +7,7 @@ use super::settings::Settings;
 use crate::base::config::CPUS_MAX;
 use crate::base::sync::{AtomicU32, Ordering};
 use crate::sys::lock::{Lock, Rank};
-use crate::sys::{cpu, process, rseq};
+use crate::sys::{cpu, mem, process, rseq};
 use crate::{percpu, region, topo};
 
 /// 1 once the allocator can be used.
@@ -55,6 +55,7 @@ fn start() -> bool {
 /// Every part may be begun again after a later one failed.
 fn begin() -> bool {
     process::start(cpu::page_bytes());
+    mem::start();
     let settings = Settings::read();
     #[expect(unsafe_code, reason = "the buffer of the one that starts")]
     // SAFETY: the caller holds `LOCK`, and this is the one place that uses the buffer.

@@ -215,5 +215,17 @@ pub fn check() -> Result<u64, usize> {
 /// False: there is no such call.
 #[must_use]
 pub fn fail_call(call: &str, after: u32) -> bool {
-    fault::fail_after(call, after)
+    fail_calls(call, after, 1)
+}
+
+/// As [`fail_call`], but fails `times` calls in a row.
+#[must_use]
+pub fn fail_calls(call: &str, after: u32, times: u32) -> bool {
+    fault::fail_after(call, after, times)
+}
+
+/// System calls named `call` that are still let through before one is failed; none where none is to fail.
+#[must_use]
+pub fn calls_until_failure(call: &str) -> Option<u32> {
+    fault::until_failure(call)
 }

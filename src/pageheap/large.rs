@@ -37,7 +37,7 @@ pub(crate) fn take(
     want: Want,
 ) -> Result<Large, Exhausted> {
     let slice = region::slice(node);
-    slice.open(node)?;
+    slice.open()?;
     let bytes = page_rounded(bytes)?;
     let count = compounds_of(bytes)?;
     let align = u32::try_from(align.div_ceil(COMPOUND_BYTES)).map_err(|_| Exhausted)?;

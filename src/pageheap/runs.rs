@@ -44,7 +44,7 @@ fn page_heap(slice: &'static Slice) -> &'static PageHeap {
 /// Hands out `count` adjacent runs of node `node`; the number of the first in its slice.
 pub(crate) fn take_runs(node: NodeIndex, count: u32) -> Result<usize, Exhausted> {
     let slice = region::slice(node);
-    slice.open(node)?;
+    slice.open()?;
     let heap = page_heap(slice);
     let _held = heap.enter(slice);
     if let Some(run) = heap.take_listed(slice, count) {

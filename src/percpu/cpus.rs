@@ -211,7 +211,7 @@ impl Cpu {
         let node = self.node();
         let slice = region::slice(node);
         let slab = if spare == 0 {
-            slice.open(node).ok()?;
+            slice.open().ok()?;
             Slab::room(slice)?
         } else {
             Slab(spare)

@@ -99,18 +99,6 @@ impl Slice {
         number < end && (number >= geometry().first || end == geometry().end)
     }
 
-    /// Calls `act` with each part of the slice that is mapped: offsets from its base.
-    pub(super) fn for_each_part(&self, mut act: impl FnMut(Range<usize>)) {
-        let mut start = 0;
-        for hole in self.extent().holes().into_iter().filter(|hole| !hole.is_empty()) {
-            act(start..hole.start);
-            start = hole.end;
-        }
-        if start < geometry().bytes {
-            act(start..geometry().bytes);
-        }
-    }
-
     /// Bytes that a cut to nothing but what is in use would unmap.
     pub(crate) fn unused(&self) -> usize {
         self.extent().bytes().saturating_sub(self.shortest(0).bytes())

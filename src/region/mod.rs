@@ -128,6 +128,9 @@ fn reserve(nodes: usize, geometry: Geometry) -> bool {
     publish(geometry);
     for (node, slice) in SLICES.iter().enumerate().take(nodes) {
         slice.place(base + node * geometry.bytes);
+        if let Some(kernel) = topo::preferred(NodeIndex::new(node)) {
+            slice.prefer(kernel);
+        }
     }
     END.store(base + total, Ordering::Relaxed);
     CLASSES_END.store(base + total, Ordering::Relaxed);

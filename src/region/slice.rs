@@ -17,12 +17,11 @@ use crate::base::config::{
     COMPOUND_BYTES, COMPOUND_SHIFT, HUGE_FROM, NODE_RECORD_BYTES, ROOM_STEP, RUN_SHIFT,
     SLAB_BYTES_PACKED, SPLITS_MAX,
 };
-use crate::base::ids::{CompoundId, KernelNode, NodeIndex};
+use crate::base::ids::{CompoundId, KernelNode};
 use crate::base::sync::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::sys::fault::splits;
 use crate::sys::lock::{Held, Lock, Rank};
 use crate::sys::mem;
-use crate::topo;
 
 /// What an opened node needs at once: its records, and a packed slab of the CPU that opens it.
 const OPEN_BYTES: usize = NODE_RECORD_BYTES + SLAB_BYTES_PACKED;
@@ -96,24 +95,20 @@ impl Slice {
         self.base.load(Ordering::Relaxed)
     }
 
-    /// Makes the node's memory usable: at its first use, prefers the node for the whole slice.
-    pub(crate) fn open(&self, node: NodeIndex) -> Result<(), Exhausted> {
-        self.open_on(topo::preferred(node))
+    /// Prefers a node for the whole slice: at start, since a sandbox entered later may not allow it.
+    pub(super) fn prefer(&self, kernel: KernelNode) {
+        // A refusal (EPERM in a sandbox) leaves first touch to decide; it is counted in sys.
+        let _ = mem::prefer_node(self.base(), geometry().bytes, kernel.0);
     }
 
-    pub(super) fn open_on(&self, preferred: Option<KernelNode>) -> Result<(), Exhausted> {
+    /// Makes the node's memory usable, at its first use.
+    pub(crate) fn open(&self) -> Result<(), Exhausted> {
         if self.is_open() {
             return Ok(());
         }
         let _held = self.enter();
         if self.is_open() {
             return Ok(());
-        }
-        if let Some(kernel) = preferred {
-            self.for_each_part(|part| {
-                // A refusal (EPERM in a sandbox) leaves first touch to decide; it is counted in sys.
-                let _ = mem::prefer_node(self.base() + part.start, part.len(), kernel.0);
-            });
         }
         let record = geometry().room;
         self.commit_room(record + OPEN_BYTES)?;

@@ -32,7 +32,7 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
         topo::start(NODES, &mut []);
         assert!(start(SLICE_BYTES), "the system grants {NODES} slices of {SLICE_BYTES} bytes");
         for node in (0..NODES as usize).map(NodeIndex::new) {
-            slice(node).open(node).expect("memory for metadata");
+            slice(node).open().expect("memory for metadata");
         }
     });
     guard
@@ -311,7 +311,7 @@ fn spare(slice: &'static Slice) -> &'static Slice {
 }
 
 fn opened(slice: &'static Slice) -> &'static Slice {
-    spare(slice).open_on(None).expect("memory for metadata");
+    spare(slice).open().expect("memory for metadata");
     slice
 }
 
@@ -319,7 +319,8 @@ fn opened(slice: &'static Slice) -> &'static Slice {
 fn refusals_of_opening(slice: &Slice, node: u32) -> u32 {
     let refused = || fault::refusals().find_map(|(name, count)| (name == "mbind").then_some(count));
     let before = refused().expect("mbind is counted");
-    assert_eq!(slice.open_on(Some(KernelNode(node))), Ok(()));
+    slice.prefer(KernelNode(node));
+    assert_eq!(slice.open(), Ok(()));
     let first = slice.take(2, 1).expect("memory").first;
     for number in first.0..first.0 + 2 {
         for word in words(slice, number) {
@@ -346,7 +347,7 @@ fn a_slice_opens_whether_or_not_its_node_can_be_preferred() {
     static SLICES: [Slice; 3] = [const { Slice::new() }; 3];
     let _alone = alone();
     let [failed, absent, granted] = SLICES.each_ref().map(spare);
-    assert!(fault::fail_after("mbind", 0));
+    assert!(fault::fail_after("mbind", 0, 1));
     assert_eq!(refusals_of_opening(failed, 0), 1);
     assert_ne!(is_on_node_zero(failed), Some(true));
     assert_eq!(refusals_of_opening(absent, ABSENT), 1);
@@ -473,7 +474,7 @@ fn pages_move_over_seams_or_are_copied() {
         "before and after each of three pieces, and one between two of them"
     );
     mark(slice, three, 8, 300);
-    assert!(fault::fail_after("mremap", 1));
+    assert!(fault::fail_after("mremap", 1, 1));
     assert!(!slice.bring(three, two, 8 * COMPOUND_BYTES));
     assert!(is_marked(slice, two, 8, 300));
 }

@@ -65,7 +65,7 @@ pub(crate) fn take(
     objects: &mut [usize],
 ) -> Result<usize, Exhausted> {
     let slice = region::slice(node);
-    slice.open(node)?;
+    slice.open()?;
     let pool = pool(slice, class);
     let _held = pool.enter(slice, class);
     pool.refills.store(pool.refills.load(Ordering::Relaxed) + 1, Ordering::Relaxed);

@@ -1,11 +1,18 @@
 //! CPUs: how many there can be, which node one is on, and where the process's tasks run.
 #![allow(unsafe_code, reason = "getcpu, sched_getaffinity, getauxval")]
 
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::__cpuid_count;
+#[cfg(not(target_arch = "x86_64"))]
 use core::fmt::Write;
 
-use super::fault::Call;
-use super::file::{self, Text};
+use super::fault::{Call, admit, refused};
+use super::file;
+#[cfg(not(target_arch = "x86_64"))]
+use super::file::Text;
 use super::mem::call;
+#[cfg(target_arch = "x86_64")]
+use super::rseq;
 use crate::base::config::CPUS_MAX;
 use crate::base::ids::CpuId;
 
@@ -77,9 +84,46 @@ pub(crate) fn possible(buffer: &mut [u8]) -> usize {
     count.unwrap_or(CPUS_MAX).clamp(1, CPUS_MAX)
 }
 
+/// A number that `cpu`, which the calling thread believes to be on, has in common with those that share its
+/// last-level cache; none when the thread is elsewhere by now.  The processor is asked: a sandbox entered
+/// since the start may allow no look at files.  Intel 64 manual 2A, `CPUID`, leaf 4; AMD64 manual 3, leaf
+/// 8000001D.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn last_level_leader(cpu: CpuId) -> Option<u32> {
+    let group = cache_group();
+    if rseq::cpu_hint() == Some(cpu) { group } else { None }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn cache_group() -> Option<u32> {
+    const CACHES: u32 = 4;
+    const CACHES_OF_AMD: u32 = 0x8000_001d;
+    const LEVELS_MAX: u32 = 8;
+    let last_of = |leaf| {
+        let caches = (0..LEVELS_MAX).map(|index| __cpuid_count(leaf, index).eax);
+        // Type 0 ends the list; a level is in three bits, and instructions have no last level.
+        caches.take_while(|eax| eax & 31 != 0).max_by_key(|eax| eax >> 5 & 7)
+    };
+    let has_leaf = |leaf: u32| __cpuid_count(leaf & 0x8000_0000, 0).eax >= leaf;
+    let of_amd = || if has_leaf(CACHES_OF_AMD) { last_of(CACHES_OF_AMD) } else { None };
+    let last = of_amd().or_else(|| if has_leaf(CACHES) { last_of(CACHES) } else { None })?;
+    let sharers = (last >> 14 & 0xfff) + 1;
+    Some(processor_id(has_leaf) >> sharers.next_power_of_two().ilog2())
+}
+
+/// The number by which the processor is known to interrupts; those that share a cache have its high bits.
+#[cfg(target_arch = "x86_64")]
+fn processor_id(has_leaf: impl Fn(u32) -> bool) -> u32 {
+    const TOPOLOGY: u32 = 0xb;
+    let wide = if has_leaf(TOPOLOGY) { Some(__cpuid_count(TOPOLOGY, 0)) } else { None };
+    let wide = wide.filter(|leaf| leaf.ebx != 0).map(|leaf| leaf.edx);
+    wide.unwrap_or_else(|| __cpuid_count(1, 0).ebx >> 24)
+}
+
 /// The first of the CPUs that share `cpu`'s last-level cache: the highest level that the kernel names,
 /// the third of most machines.  Kernel: Documentation/ABI/testing/sysfs-devices-system-cpu,
 /// `shared_cpu_list`.
+#[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn last_level_leader(cpu: CpuId) -> Option<u32> {
     [3, 2].into_iter().find_map(|index| {
         let mut path = [0; 80];
@@ -92,7 +136,8 @@ pub(crate) fn last_level_leader(cpu: CpuId) -> Option<u32> {
     })
 }
 
-/// The first number of a list like `2-3,8\n`; the pure half of [`last_level_leader`].
+/// The first number of a list like `2-3,8\n`; the pure half of `last_level_leader`.
+#[cfg(any(test, not(target_arch = "x86_64")))]
 pub(crate) fn first_of_list(text: &[u8]) -> Option<u32> {
     first_number(text)?.try_into().ok()
 }
@@ -104,13 +149,27 @@ pub(crate) fn last_of_list(text: &[u8]) -> Option<u32> {
     core::str::from_utf8(text.get(start..)?).ok()?.parse().ok()
 }
 
-/// The CPU and the kernel's node that the calling thread is on.
+/// The CPU and the kernel's node that the calling thread is on: libc knows without asking the kernel, where
+/// that has a vDSO.
 pub(crate) fn current() -> Option<(CpuId, u32)> {
     let mut place = [0_u32; 2];
     let address = place.as_mut_ptr().expose_provenance();
-    // SAFETY: two words to write to, apart from each other.
-    unsafe { call(Call::Getcpu, libc::SYS_getcpu, [address, address + 4, 0, 0, 0, 0]) }.ok()?;
-    Some((CpuId(place[0]), place[1]))
+    let known = crate::__weak_symbol!("getcpu");
+    if known == 0 {
+        // SAFETY: two words to write to, apart from each other.
+        unsafe { call(Call::Getcpu, libc::SYS_getcpu, [address, address + 4, 0, 0, 0, 0]) }.ok()?;
+        return Some((CpuId(place[0]), place[1]));
+    }
+    // SAFETY: libc defines the symbol as a function of this type.
+    let known: unsafe extern "C" fn(*mut u32, *mut u32) -> i32 =
+        unsafe { core::mem::transmute(known) };
+    let [cpu, node] = &mut place;
+    // SAFETY: as above.
+    let answered = admit(Call::Getcpu).is_ok() && unsafe { known(cpu, node) } == 0;
+    if !answered {
+        refused(Call::Getcpu);
+    }
+    answered.then_some((CpuId(place[0]), place[1]))
 }
 
 /// Where tasks of this process may be inside a section that began before this call.

@@ -64,6 +64,8 @@ const CALLS: usize = 21;
 static REFUSED: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
 /// Calls still let through before one is failed, by kind; 0 means: never fail.
 static FUSES: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
+/// Calls that fail after that one, without a break, by kind.
+static STREAKS: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
 
 /// Calls so far that can split a map: each adds two maps at most, and usually none, since neighbours
 /// that are alike are merged.
@@ -75,6 +77,12 @@ pub(super) fn admit(call: Call) -> Result<(), Errno> {
     // A sticky word is read before it is written: no shared line is dirtied when no test runs.
     if fuse.load(Ordering::Relaxed) == 0 || fuse.fetch_sub(1, Ordering::Relaxed) != 1 {
         return Ok(());
+    }
+    let streak = &STREAKS[call as usize];
+    let more = streak.load(Ordering::Relaxed);
+    if more > 0 {
+        streak.store(more - 1, Ordering::Relaxed);
+        fuse.store(1, Ordering::Relaxed);
     }
     Err(match call {
         Call::Membarrier => Errno::PERM,
@@ -93,11 +101,19 @@ pub(crate) fn refusals() -> impl Iterator<Item = (&'static str, u32)> {
     CALL_NAMES.iter().zip(&REFUSED).map(|(name, count)| (*name, count.load(Ordering::Relaxed)))
 }
 
-/// Lets `after` more calls named `call` through, then fails one.  For tests.
-pub(crate) fn fail_after(call: &str, after: u32) -> bool {
+/// Lets `after` more calls named `call` through, then fails `times` of them, at least one.  For tests.
+pub(crate) fn fail_after(call: &str, after: u32, times: u32) -> bool {
     let Some(index) = CALL_NAMES.iter().position(|name| *name == call) else { return false };
+    STREAKS[index].store(times.saturating_sub(1), Ordering::Relaxed);
     FUSES[index].store(after + 1, Ordering::Relaxed);
     true
+}
+
+/// Calls named `call` that are still let through before one is failed; none where none is to fail.  For
+/// tests.
+pub(crate) fn until_failure(call: &str) -> Option<u32> {
+    let index = CALL_NAMES.iter().position(|name| *name == call)?;
+    FUSES[index].load(Ordering::Relaxed).checked_sub(1)
 }
 
 /// Notes a call that can split a map in two.

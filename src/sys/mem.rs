@@ -166,22 +166,23 @@ fn fill_hole(address: usize, bytes: usize) {
     }
 }
 
-/// Maps that a process may have; 0 before it was asked for, and 1 where moves are not to be had.
-static MAPS_MAX: AtomicU32 = AtomicU32::new(0);
+/// Maps that a process may have; 1 where moves are not to be had.
+static MAPS_MAX: AtomicU32 = AtomicU32::new(65530);
 
-/// Maps that a process may have, as far as moves are concerned.  Kernel: proc(5),
-/// `max_map_count`.
+/// Maps that a process may have, as far as moves are concerned.
 pub(crate) fn maps_max() -> u32 {
-    const DEFAULT: u32 = 65530;
-    let known = MAPS_MAX.load(Ordering::Relaxed);
-    if known != 0 {
-        return known;
-    }
+    MAPS_MAX.load(Ordering::Relaxed)
+}
+
+/// Asks how many maps a process may have: at start, since a sandbox entered later may not allow it.
+/// Kernel: proc(5), `max_map_count`.
+pub(crate) fn start() {
     let mut text = [0; 32];
     let read = file::read(b"/proc/sys/vm/max_map_count\0", &mut text).ok();
     let max = read.and_then(|text| core::str::from_utf8(text.trim_ascii_end()).ok()?.parse().ok());
-    MAPS_MAX.store(max.unwrap_or(DEFAULT), Ordering::Relaxed);
-    max.unwrap_or(DEFAULT)
+    if let Some(max) = max {
+        MAPS_MAX.store(max, Ordering::Relaxed);
+    }
 }
 
 /// Asks for huge pages under a range.  Kernel: madvise(2), `MADV_HUGEPAGE`.

@@ -76,7 +76,11 @@ pub(crate) fn notice_fork() {
 fn notice_by_pid() {
     // Zero is before the start.
     if PID.load(Ordering::Relaxed) != 0 && vforks() == 0 {
-        count_once(&PID, pid(), begin_generation);
+        let now = pid();
+        // A sandbox that refuses the question is no new process.
+        if now != 0 {
+            count_once(&PID, now, begin_generation);
+        }
     }
 }
 

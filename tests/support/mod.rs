@@ -307,14 +307,28 @@ const BODY: &str = "TEST_BODY";
 
 /// Runs `body` in a process of its own in each of `settings`: the heap is one a process.
 pub(crate) fn in_each_setting(test: &str, settings: &[&[(&str, &str)]], body: fn()) {
+    in_each_setting_within(60, test, settings, body);
+}
+
+/// As [`in_each_setting`], with a limit in seconds; what the processes wrote to standard error.
+pub(crate) fn in_each_setting_within(
+    seconds: u64,
+    test: &str,
+    settings: &[&[(&str, &str)]],
+    body: fn(),
+) -> String {
     if std::env::var_os(BODY).is_some() {
-        return body();
+        body();
+        return String::new();
     }
     let program = std::env::current_exe().expect("a program has a path");
+    let mut said = String::new();
     for setting in settings {
-        let run =
-            Run::plain(&program).args(&[test, "--exact", "--nocapture"]).env(BODY, test).limit(60);
-        let outcome = setting.iter().fold(run, |run, (name, value)| run.env(name, value)).outcome();
+        let run = Run::plain(&program).args(&[test, "--exact", "--nocapture"]).env(BODY, test);
+        let run = setting.iter().fold(run, |run, (name, value)| run.env(name, value));
+        let outcome = run.limit(seconds).outcome();
         assert!(outcome.passed(), "{test} in {setting:?}: {outcome:?}");
+        said += &outcome.stderr;
     }
+    said
 }

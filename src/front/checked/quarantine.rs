@@ -40,7 +40,7 @@ static RING: Ring = Ring {
 /// Puts a block in.  False: there is no memory for a ring.
 pub(super) fn put(block: &Block) -> bool {
     let slice = region::slice(NodeIndex::ZERO);
-    if slice.open(NodeIndex::ZERO).is_err()
+    if slice.open().is_err()
         || slice.room_once(&RING.slots, CHECK_HELD * size_of::<usize>()).is_err()
     {
         return false;
