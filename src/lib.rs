@@ -94,6 +94,8 @@ pub mod seam {
         fit_physical_memory, free_if_ours, note_locked, say_aside, serves, slow_alloc,
         usable_before_realloc, vfork_begin, vfork_end,
     };
+    #[cfg(target_arch = "aarch64")]
+    pub use crate::sys::arch::SYS_CLONE;
     pub use crate::sys::arch::{
         HOT, SLAB_BASE_OFFSET, SLAB_LIMITS_OFFSET, SLAB_REGION_OFFSET, SLAB_REMOTE_OFFSET,
         SLAB_RUNS_OFFSET,

@@ -38,7 +38,7 @@ fn page() -> usize {
 #[unsafe(no_mangle)]
 #[unsafe(link_section = ".text.hot.aligned_alloc")]
 pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
-    homenode_core::__aligned_hit!(aligned_alloc_missed, "rdi", "rsi", "", "ret", "")
+    homenode_core::__aligned_alloc_hit!(aligned_alloc_missed)
 }
 
 #[cold]
@@ -54,7 +54,7 @@ extern "C" fn aligned_alloc_missed(align: usize, size: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 #[unsafe(link_section = ".text.hot.memalign")]
 pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
-    homenode_core::__aligned_hit!(memalign_missed, "rdi", "rsi", "", "ret", "")
+    homenode_core::__aligned_alloc_hit!(memalign_missed)
 }
 
 #[cold]
@@ -73,14 +73,7 @@ pub(crate) extern "C" fn memalign_missed(align: usize, size: usize) -> *mut c_vo
 #[unsafe(no_mangle)]
 #[unsafe(link_section = ".text.hot.posix_memalign")]
 pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
-    homenode_core::__aligned_hit!(
-        posix_memalign_missed,
-        "rsi",
-        "rdx",
-        "mov r11, rdx\ntest sil, 7\njnz 99f",
-        "mov qword ptr [rdi], rax\nxor eax, eax\nret",
-        "mov rdx, r11"
-    )
+    homenode_core::__posix_memalign_hit!(posix_memalign_missed)
 }
 
 /// What [`posix_memalign`] does when it misses.
@@ -150,7 +143,7 @@ unsafe extern "C" fn free_sized_missed(block: *mut c_void, size: usize) {
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_sized(block: *mut c_void, size: usize) {
-    homenode_core::__free_sized_hit!("", free_sized_missed, free_sized_missed)
+    homenode_core::__free_sized_hit!(second, free_sized_missed, free_sized_missed)
 }
 
 /// C23's free with an alignment and a size.
@@ -160,5 +153,5 @@ pub unsafe extern "C" fn free_sized(block: *mut c_void, size: usize) {
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, align: usize, size: usize) {
-    homenode_core::__free_sized_hit!("mov rsi, rdx\n", free_sized_missed, free_sized_missed)
+    homenode_core::__free_sized_hit!(third, free_sized_missed, free_sized_missed)
 }

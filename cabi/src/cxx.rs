@@ -131,9 +131,9 @@ deletes! {
     /// `operator delete[](void*)`
     _ZdaPv() __free_hit!(free_missed);
     /// `operator delete(void*, size_t)`
-    _ZdlPvm(size: usize) __free_sized_hit!("", delete_here, delete_missed);
+    _ZdlPvm(size: usize) __free_sized_hit!(second, delete_here, delete_missed);
     /// `operator delete[](void*, size_t)`
-    _ZdaPvm(size: usize) __free_sized_hit!("", delete_here, delete_missed);
+    _ZdaPvm(size: usize) __free_sized_hit!(second, delete_here, delete_missed);
     /// `operator delete(void*, std::nothrow_t const&)`
     _ZdlPvRKSt9nothrow_t(nothrow: *const c_void) __free_hit!(free_missed);
     /// `operator delete[](void*, std::nothrow_t const&)`
@@ -144,9 +144,9 @@ deletes! {
     _ZdaPvSt11align_val_t(align: usize) __free_hit!(free_missed);
     /// `operator delete(void*, size_t, std::align_val_t)`; the size of a type is a multiple of its
     /// alignment, so it has the same class at any other.
-    _ZdlPvmSt11align_val_t(size: usize, align: usize) __free_sized_hit!("", delete_here, delete_missed);
+    _ZdlPvmSt11align_val_t(size: usize, align: usize) __free_sized_hit!(second, delete_here, delete_missed);
     /// `operator delete[](void*, size_t, std::align_val_t)`
-    _ZdaPvmSt11align_val_t(size: usize, align: usize) __free_sized_hit!("", delete_here, delete_missed);
+    _ZdaPvmSt11align_val_t(size: usize, align: usize) __free_sized_hit!(second, delete_here, delete_missed);
     /// `operator delete(void*, std::align_val_t, std::nothrow_t const&)`
     _ZdlPvSt11align_val_tRKSt9nothrow_t(align: usize, nothrow: *const c_void) __free_hit!(free_missed);
     /// `operator delete[](void*, std::align_val_t, std::nothrow_t const&)`

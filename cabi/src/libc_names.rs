@@ -31,12 +31,9 @@ hits! {
     __libc_free(block: *mut c_void), __free_hit!(free_missed);
     __libc_calloc(count: usize, size: usize) -> *mut c_void, __zeroed_hit!(calloc_missed);
     __libc_memalign(align: usize, size: usize) -> *mut c_void,
-        __aligned_hit!(memalign_missed, "rdi", "rsi", "", "ret", "");
+        __aligned_alloc_hit!(memalign_missed);
     __posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int,
-        __aligned_hit!(
-            posix_memalign_missed, "rsi", "rdx", "mov r11, rdx\ntest sil, 7\njnz 99f",
-            "mov qword ptr [rdi], rax\nxor eax, eax\nret", "mov rdx, r11"
-        );
+        __posix_memalign_hit!(posix_memalign_missed);
 }
 
 /// realloc

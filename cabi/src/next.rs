@@ -4,7 +4,7 @@
 //! ends the program.
 #![allow(unsafe_code, reason = "symbols of other libraries")]
 
-use core::ffi::{CStr, c_void};
+use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// 0: not looked for yet.
@@ -31,7 +31,7 @@ static NEW_ALIGNED_NOTHROW: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static NEW_ARRAY_ALIGNED_NOTHROW: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 
 /// libc's `dlsym`; none in a static program without it.
-fn dlsym() -> Option<unsafe extern "C" fn(*mut c_void, *const i8) -> *mut c_void> {
+fn dlsym() -> Option<unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void> {
     let address = homenode_core::__weak_symbol!("dlsym");
     // SAFETY: libc defines the symbol as a function of this type; null becomes None.
     unsafe { core::mem::transmute(address) }

@@ -6,11 +6,11 @@ use crate::sys::arch::{SYS_FORK, SYS_VFORK};
 use crate::sys::lock::{Lock, Rank};
 use crate::sys::{process, rseq};
 
-/// How the assembler goes on, in rax and rdx.
+/// How the assembler goes on, in the two registers that results come in.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Begun {
-    /// Number of the system call to make.
+    /// The system call to make: its number, or the flags of clone where that is the only one.
     call: i64,
     /// What the call is to return, without asking the kernel; 0: the kernel is asked.
     answer: i64,

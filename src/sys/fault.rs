@@ -32,6 +32,7 @@ pub(crate) enum Call {
     /// Or the fork that takes its place.
     Vfork,
     Getrusage,
+    Uname,
 }
 
 /// Names of the calls, in the order of [`Call`].
@@ -57,8 +58,9 @@ pub(crate) const CALL_NAMES: [&str; CALLS] = [
     "mremap",
     "vfork",
     "getrusage",
+    "uname",
 ];
-const CALLS: usize = 21;
+const CALLS: usize = 22;
 
 /// Calls refused by the kernel (or by a test), by kind.
 static REFUSED: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];

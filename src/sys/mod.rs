@@ -7,6 +7,7 @@ pub(crate) mod fatal;
 pub(crate) mod fault;
 pub(crate) mod file;
 mod generation;
+mod kernel;
 pub(crate) mod lock;
 pub(crate) mod mem;
 pub(crate) mod process;

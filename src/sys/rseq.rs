@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | libc | glibc 2.35 and later registers each thread | `__rseq_offset` |
 //! | own | no libc registration: musl, `glibc.pthread.rseq=0` | our [`super::arch::ThreadBlock`], registered at a thread's first miss, unregistered by a pthread key's destructor before the thread is gone |
-//! | none | the kernel or a sandbox refuses (valgrind, gVisor, old kernels), or by setting | every call takes the slow path |
+//! | none | the kernel or a sandbox refuses (valgrind, gVisor, old kernels), its sections are not sound ([`super::kernel`]), or by setting | every call takes the slow path |
 #![allow(unsafe_code, reason = "rseq(2), membarrier(2), and sections that need both")]
 
 use super::arch::{
@@ -14,7 +14,7 @@ use super::arch::{thread_block, thread_block_offset, thread_pointer};
 use super::errno::Errno;
 use super::fault::Call;
 use super::mem::call;
-use super::thread_exit;
+use super::{kernel, thread_exit};
 use crate::base::ids::CpuId;
 use crate::base::sync::{AtomicU32, Ordering};
 
@@ -48,7 +48,7 @@ pub(crate) fn start(off: bool) {
 }
 
 fn choose(off: bool) -> (RseqMode, usize) {
-    if off {
+    if off || !kernel::rseq_is_sound() {
         return (RseqMode::None, 0);
     }
     if let Some((offset, size)) = libc_rseq()
@@ -90,7 +90,7 @@ pub(crate) fn open_fast_path(open: bool) {
         0
     };
     // Release: a section that sees the offset sees the table, too.  Its two loads stay in order on
-    // x86-64; on another architecture it loads the offset with acquire.
+    // x86-64; on aarch64 the second one's address depends on the first.
     HOT.rseq_offset.store(offset, Ordering::Release);
 }
 

@@ -1,10 +1,10 @@
 //! The arch seam: what a processor must offer, and the words its sections share.
 //!
-//! An architecture is one folder with: `RSEQ_SIGNATURE`, `thread_pointer`, `thread_block`,
-//! `thread_block_offset`, `libc_rseq`, `environ`,  `cpu_id_at`, `syscall`, the sections `push_many`,
+//! An architecture is one folder with: `RSEQ_SIGNATURE`, `UNSOUND_RSEQ`, `SYS_FORK`, `SYS_VFORK`,
+//! `thread_pointer`, `thread_block_offset`, `cpu_id_at`, `syscall`, the sections `push_many`,
 //! `pop_many`, `flip_own`, and the macros `__alloc_hit`, `__alloc_class_hit`, `__free_hit`,
-//! `__free_class_hit`, `__free_sized_hit`, `__zeroed_hit`, `__aligned_hit`, `__throwing_new`, `__vfork`,
-//! `__weak_symbol`, `__call`, `__on_aligned_stack`.
+//! `__free_class_hit`, `__free_sized_hit`, `__zeroed_hit`, `__aligned_alloc_hit`, `__posix_memalign_hit`,
+//! `__throwing_new`, `__nothrow_new`, `__vfork`, `__weak_symbol`, `__call`, `__on_aligned_stack`.
 //!
 //! The slab as the sections see it (one per CPU, built by the percpu layer):
 //! ```text
@@ -24,17 +24,26 @@
 //! Tops and limits are addresses, not indices: on the processors measured, a load whose address is
 //! a bare register is forwarded from the store before it at once, a scaled one is not (malloc and
 //! free of one object: 4.6 ns against 8.9 ns on Sapphire Rapids).
+#![allow(unsafe_code, reason = "TLS words, and words of libc that may be missing")]
 
 use crate::base::classes::CLASSES;
 use crate::base::config::NODES_MAX;
 use crate::base::sync::{AtomicU32, AtomicUsize};
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
+#[cfg(target_arch = "aarch64")]
+use aarch64 as own;
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86_64::{
-    RSEQ_SIGNATURE, cpu_id_at, environ, flip_own, libc_rseq, pop_many, push_many, syscall,
-    thread_block, thread_block_offset, thread_pointer,
+use x86_64 as own;
+
+#[cfg(target_arch = "aarch64")]
+pub use aarch64::SYS_CLONE;
+pub(crate) use own::{
+    RSEQ_SIGNATURE, SYS_FORK, SYS_VFORK, UNSOUND_RSEQ, cpu_id_at, flip_own, pop_many, push_many,
+    syscall, thread_block_offset, thread_pointer,
 };
 
 /// Stacks of a slab: classes first, then one for each other node.
@@ -57,10 +66,9 @@ pub(crate) const RSEQ_CPU_ID: usize = 4;
 /// Bytes of an rseq area as first registered by Linux 4.18; every kernel takes this length.
 pub(crate) const RSEQ_BYTES: usize = 32;
 
-/// Number of fork(2).
-pub(crate) const SYS_FORK: i64 = libc::SYS_fork;
-/// Number of vfork(2).
-pub(crate) const SYS_VFORK: i64 = libc::SYS_vfork;
+/// A release of the kernel: three numbers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Release(pub(crate) [u32; 3]);
 
 /// The words that every section reads; zero until the allocator is ready.
 #[repr(C, align(64))]
@@ -100,6 +108,44 @@ pub(crate) struct ThreadBlock {
     pub(crate) ranks: AtomicU32,
 }
 
+/// This thread's own words.
+pub(crate) fn thread_block() -> &'static ThreadBlock {
+    let address = thread_pointer().wrapping_add_signed(thread_block_offset());
+    // SAFETY: the block is this thread's TLS, of this type, and all its fields are atomics; no
+    // caller keeps the reference past the call it serves, so it dies before the thread does.
+    unsafe { &*core::ptr::with_exposed_provenance(address) }
+}
+
+/// What libc says of its rseq registration: offset and size; none where libc has no such symbols.
+pub(crate) fn libc_rseq() -> Option<(isize, u32)> {
+    let offset: *const isize =
+        core::ptr::with_exposed_provenance(crate::__weak_symbol!("__rseq_offset"));
+    let size: *const u32 = core::ptr::with_exposed_provenance(crate::__weak_symbol!("__rseq_size"));
+    if offset.is_null() || size.is_null() {
+        return None;
+    }
+    // SAFETY: libc defines the symbol as a constant of this type (rseq.h, glibc 2.35).
+    let offset = unsafe { *offset };
+    // SAFETY: as above.
+    Some((offset, unsafe { *size }))
+}
+
+/// libc's `environ`: null before libc has set it, or where there is none.
+pub(crate) fn environ() -> *const *const u8 {
+    let slot: *const *const *const u8 =
+        core::ptr::with_exposed_provenance(crate::__weak_symbol!("environ"));
+    if slot.is_null() {
+        return core::ptr::null();
+    }
+    // SAFETY: libc defines `environ` as a pointer of this type.
+    unsafe { *slot }
+}
+
+// The sections name these offsets as numbers.
+const _: () = assert!(core::mem::offset_of!(Hot, table) == 0);
+const _: () = assert!(core::mem::offset_of!(Hot, rseq_offset) == 8);
+const _: () = assert!(core::mem::offset_of!(Hot, cold_rseq_offset) == 16);
+const _: () = assert!(RSEQ_CPU_ID == 4);
 const _: () = assert!(CLASSES <= REMOTE_STACK && REMOTE_STACK + NODES_MAX == STACKS);
 const _: () = assert!(core::mem::offset_of!(ThreadBlock, busy) == RSEQ_BYTES);
 const _: () = assert!(size_of::<ThreadBlock>() == 64);

@@ -246,6 +246,32 @@ macro_rules! __aligned_hit {
     };
 }
 
+/// [`__aligned_hit`] of a `fn(align, size) -> object`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __aligned_alloc_hit {
+    ($slow:path) => {
+        $crate::__aligned_hit!($slow, "rdi", "rsi", "", "ret", "")
+    };
+}
+
+/// [`__aligned_hit`] of a `fn(out, align, size) -> 0`, which writes the object's address to `out`; an
+/// alignment that is no multiple of 8 misses.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __posix_memalign_hit {
+    ($slow:path) => {
+        $crate::__aligned_hit!(
+            $slow,
+            "rsi",
+            "rdx",
+            "mov r11, rdx\ntest sil, 7\njnz 99f",
+            "mov qword ptr [rdi], rax\nxor eax, eax\nret",
+            "mov rdx, r11"
+        )
+    };
+}
+
 /// Body of a naked `fn(class) -> object`: the hit path of an allocation whose class the caller knows.
 /// A miss tail-jumps to `$slow` with the class still in rdi.
 ///
@@ -339,7 +365,7 @@ macro_rules! __free_class_hit {
     };
 }
 
-/// Body of a naked `fn(object, size)`, or of one whose `$begin` brings the size to rsi: as
+/// Body of a naked `fn(object, size)`, or of one that has the size in its third argument, and brings it to rsi: as
 /// `__free_class_hit`, for the class that malloc takes for that size.  Sizes above the table's go to
 /// `$free` at once; so do C++ deletes with a wrong size, which are common.  Both targets find the size in
 /// rsi.
@@ -348,6 +374,12 @@ macro_rules! __free_class_hit {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __free_sized_hit {
+    (second, $free:path, $slow:path) => {
+        $crate::__free_sized_hit!("", $free, $slow)
+    };
+    (third, $free:path, $slow:path) => {
+        $crate::__free_sized_hit!("mov rsi, rdx\n", $free, $slow)
+    };
     ($begin:literal, $free:path, $slow:path) => {
         core::arch::naked_asm!(
             concat!(

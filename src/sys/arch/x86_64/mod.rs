@@ -3,8 +3,9 @@
 #![allow(unsafe_code, reason = "assembler: system calls, TLS words and critical sections")]
 
 use core::arch::{asm, global_asm};
+use core::ops::Range;
 
-use super::{Hot, RSEQ_CPU_ID, ThreadBlock};
+use super::{RSEQ_CPU_ID, Release};
 
 mod abi;
 mod cold;
@@ -14,6 +15,14 @@ pub(crate) use cold::{flip_own, pop_many, push_many};
 
 /// What precedes an abort handler: `ud1` with the signature as operand, as glibc registers it.
 pub(crate) const RSEQ_SIGNATURE: u32 = 0x5305_3053;
+
+/// Releases whose sections are not aborted when they should be: none is known.
+pub(crate) const UNSOUND_RSEQ: Range<Release> = Release([0; 3])..Release([0; 3]);
+
+/// What `__vfork` takes for fork(2): its number.
+pub(crate) const SYS_FORK: i64 = libc::SYS_fork;
+/// What `__vfork` takes for vfork(2): its number.
+pub(crate) const SYS_VFORK: i64 = libc::SYS_vfork;
 
 // The thread's own words: initial-exec TLS, 64 bytes, so that a library loaded late still finds room.
 global_asm!(
@@ -38,7 +47,7 @@ pub(crate) fn thread_pointer() -> usize {
     pointer
 }
 
-/// Offset of this thread's [`ThreadBlock`] from its thread pointer, the same in every thread.
+/// Offset of this thread's [`super::ThreadBlock`] from its thread pointer, the same in every thread.
 pub(crate) fn thread_block_offset() -> isize {
     let offset: isize;
     // SAFETY: reads the GOT entry that the dynamic linker filled for the symbol above.
@@ -47,14 +56,6 @@ pub(crate) fn thread_block_offset() -> isize {
              options(nostack, readonly, preserves_flags));
     }
     offset
-}
-
-/// This thread's own words.
-pub(crate) fn thread_block() -> &'static ThreadBlock {
-    let address = thread_pointer().wrapping_add_signed(thread_block_offset());
-    // SAFETY: the block is this thread's TLS, of this type, and all its fields are atomics; no
-    // caller keeps the reference past the call it serves, so it dies before the thread does.
-    unsafe { &*core::ptr::with_exposed_provenance(address) }
 }
 
 /// Address of a symbol that may be missing: 0 then.
@@ -70,30 +71,6 @@ macro_rules! __weak_symbol {
         }
         address
     }};
-}
-
-/// What libc says of its rseq registration: offset and size; none where libc has no such symbols.
-pub(crate) fn libc_rseq() -> Option<(isize, u32)> {
-    let offset: *const isize = core::ptr::with_exposed_provenance(__weak_symbol!("__rseq_offset"));
-    let size: *const u32 = core::ptr::with_exposed_provenance(__weak_symbol!("__rseq_size"));
-    if offset.is_null() || size.is_null() {
-        return None;
-    }
-    // SAFETY: libc defines the symbol as a constant of this type (rseq.h, glibc 2.35).
-    let offset = unsafe { *offset };
-    // SAFETY: as above.
-    Some((offset, unsafe { *size }))
-}
-
-/// libc's `environ`: null before libc has set it, or where there is none.
-pub(crate) fn environ() -> *const *const u8 {
-    let slot: *const *const *const u8 =
-        core::ptr::with_exposed_provenance(__weak_symbol!("environ"));
-    if slot.is_null() {
-        return core::ptr::null();
-    }
-    // SAFETY: libc defines `environ` as a pointer of this type.
-    unsafe { *slot }
 }
 
 /// The `cpu_id` word of the rseq area at `offset` from the thread pointer.
@@ -122,8 +99,3 @@ pub(crate) unsafe fn syscall(number: i64, args: [usize; 6]) -> isize {
     }
     result
 }
-
-const _: () = assert!(core::mem::offset_of!(Hot, table) == 0);
-const _: () = assert!(core::mem::offset_of!(Hot, rseq_offset) == 8);
-const _: () = assert!(core::mem::offset_of!(Hot, cold_rseq_offset) == 16);
-const _: () = assert!(RSEQ_CPU_ID == 4);
