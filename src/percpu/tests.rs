@@ -279,7 +279,9 @@ fn a_batch_that_comes_and_goes_ends_up_in_the_slab() {
             }
             refills = slab_refills(class) - before;
         }
-        assert!(refills <= 200, "{refills} batches of {class:?} still come from spans");
+        // Without rseq there are no slabs, and each object comes from its span.
+        let few = refills <= 200 || seat().is_none();
+        assert!(few, "{refills} batches of {class:?} still come from spans");
         is_empty();
     }
 }
