@@ -5,11 +5,11 @@ SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help build install demo test test-programs bench stress fuzz clean
-.PHONY: packages-ci lint unit loom miri counts mutants programs-ci stress-short fuzz-short
+.PHONY: packages-ci lint unit loom miri counts aarch64 mutants programs-ci stress-short fuzz-short
 
 help: ## list the targets
 	@echo 'usage: make TARGET'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/    \1 \2/p' $(MAKEFILE_LIST) | awk '{ t = $$1; $$1 = ""; printf "    %-15s%s\n", t, $$0 }'
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/    \1 \2/p' $(MAKEFILE_LIST) | awk '{ t = $$1; $$1 = ""; printf "    %-15s%s\n", t, $$0 }'
 
 build: ## libhomenode.so and .a, in target/release
 	$(CARGO) build --release --locked -p homenode-cabi
@@ -67,6 +67,9 @@ miri: ## the pure parts under Miri, which CI installs, or else under valgrind
 
 counts: build ## the instructions of the hit paths, against benches/counts.txt
 	$(CARGO) run --profile checked --locked -p homenode-benches --bin counts -- --check
+
+aarch64: ## cross-built, its fallback run under qemu-user
+	@scripts/aarch64
 
 mutants: ## a library without the proof that a drain needs: the stress notices
 	@scripts/mutants
