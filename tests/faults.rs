@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{EVERY_SETTING, Outcome, Run, Setting, compile, passes};
+use support::{EVERY_SETTING, Outcome, Run, Setting, compile, passes, small_programs};
 
 const SIGABRT: i32 = 6;
 const SIGSEGV: i32 = 11;
@@ -300,6 +300,18 @@ fn a_bad_pointer_is_named_in_a_handler() {
             let outcome = run(name, setting, false);
             let why = disagreement(&outcome, (AtTheCall, line));
             assert!(why.is_none(), "{name} ({setting:?}) {why:?}");
+        }
+    }
+}
+
+#[test]
+fn real_programs_run_under_full_mode() {
+    for (command, answer) in small_programs() {
+        for setting in [Setting::Default, Setting::FakeNodes, Setting::OwnRseq] {
+            let shell = Run::on_homenode("/bin/sh".as_ref(), setting).env("HOMENODE_CHECK", "full");
+            let outcome = shell.args(&["-c", command]).outcome();
+            assert!(outcome.passed() && outcome.stderr.is_empty(), "{command}: {outcome:?}");
+            assert_eq!(outcome.stdout.trim(), answer, "{command}");
         }
     }
 }

@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::{EVERY_SETTING, Run, Setting, compile, in_each_setting, passes};
+use support::{EVERY_SETTING, Run, Setting, compile, in_each_setting, passes, small_programs};
 
 /// Ways to run a test that needs no other program.
 const SETTINGS: &[&[(&str, &str)]] = &[&[], &[("HOMENODE_FAKE_NODES", "2")]];
@@ -137,21 +137,6 @@ fn a_sandbox_from_the_start_suffices_and_is_silent() {
     }
 }
 
-/// Programs that do without homenode under such limits: their command and what they print.
-const SMALL_PROGRAMS: &[(&str, &str, &str)] = &[
-    ("python3", "python3 -c 'print(sum(len(str(i)) for i in range(20000)))'", "88890"),
-    ("lua5.4", "lua5.4 -e 't = {} for i = 1, 20000 do t[i] = i .. \"\" end print(#t)'", "20000"),
-    ("sqlite3", "sqlite3 :memory: 'select 6 * 7'", "42"),
-    ("sh", "sh -c 'echo $((6 * 7))'", "42"),
-];
-
-fn is_there(program: &str) -> bool {
-    Run::plain("/bin/sh".as_ref())
-        .args(&["-c", &format!("command -v {program}")])
-        .outcome()
-        .passed()
-}
-
 /// The system's own shell sets the limit, in KiB, and runs under it, too.
 fn runs_limited(limit: &str, mib: u32, command: &str) -> support::Outcome {
     let script = format!("ulimit -{limit} {} && exec {command}", mib * 1024);
@@ -161,10 +146,7 @@ fn runs_limited(limit: &str, mib: u32, command: &str) -> support::Outcome {
 
 #[test]
 fn real_programs_run_under_small_limits() {
-    for &(tool, command, answer) in SMALL_PROGRAMS {
-        if !is_there(tool) {
-            continue;
-        }
+    for (command, answer) in small_programs() {
         for (limit, sizes) in [("v", [64, 128, 256, 1024]), ("d", [16, 64, 256, 1024])] {
             for mib in sizes {
                 let outcome = runs_limited(limit, mib, command);

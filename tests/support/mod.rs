@@ -332,3 +332,21 @@ pub(crate) fn in_each_setting_within(
     }
     said
 }
+
+/// Short real programs, and what they print; each also runs in little memory.
+const SMALL_PROGRAMS: &[(&str, &str, &str)] = &[
+    ("python3", "python3 -c 'print(sum(len(str(i)) for i in range(20000)))'", "88890"),
+    ("lua5.4", "lua5.4 -e 't = {} for i = 1, 20000 do t[i] = i .. \"\" end print(#t)'", "20000"),
+    ("sqlite3", "sqlite3 :memory: 'select 6 * 7'", "42"),
+    ("sh", "sh -c 'echo $((6 * 7))'", "42"),
+];
+
+/// The commands of those that are installed, for a shell, and what they print.
+pub(crate) fn small_programs() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let is_there = |program: &str| {
+        let question = format!("command -v {program}");
+        Run::plain("/bin/sh".as_ref()).args(&["-c", &question]).outcome().passed()
+    };
+    let there = SMALL_PROGRAMS.iter().filter(move |(program, ..)| is_there(program));
+    there.map(|&(_, command, answer)| (command, answer))
+}
