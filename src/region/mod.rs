@@ -25,7 +25,7 @@ use crate::base::config::{
     SLICE_BYTES_MAX, SLICE_BYTES_MIN,
 };
 use crate::base::ids::{CompoundId, NodeIndex};
-use crate::base::sync::{AtomicU8, AtomicUsize, Ordering};
+use crate::base::sync::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::sys::{cpu, mem};
 use crate::topo;
 
@@ -34,6 +34,8 @@ static BASE: AtomicUsize = AtomicUsize::new(0);
 static END: AtomicUsize = AtomicUsize::new(0);
 /// [`END`] for those who ask for the class alone; 0 when they are to find none.
 static CLASSES_END: AtomicUsize = AtomicUsize::new(0);
+/// 1 from the first cut on (see [`extent`]): until then [`locate`] need not look at the slice's end.
+static IS_CUT: AtomicU32 = AtomicU32::new(0);
 static GEOMETRY: Published = Published(UnsafeCell::new(Geometry::of(SLICE_BYTES_MIN, 4096)));
 
 /// The geometry of every slice: written once at start, before anything else of this layer runs.
@@ -162,7 +164,10 @@ pub(crate) fn locate(address: usize) -> Option<Place> {
     let slice = SLICES.get(number)?;
     let offset = (address - base) & (geometry().bytes - 1);
     let place = Place { slice, node: NodeIndex::new(number), offset };
-    slice.has(place.compound().0).then_some(place)
+    if IS_CUT.load(Ordering::Relaxed) != 0 && !slice.has(place.compound().0) {
+        return None;
+    }
+    Some(place)
 }
 
 /// From here on [`class_byte`] and [`home_and_class`] say 0 of every address: at start alone.
@@ -205,6 +210,8 @@ pub(crate) fn unused() -> usize {
 /// Unmaps what nobody has used so far, but for about `bytes` that all slices together may grow by.
 pub(crate) fn cut(bytes: usize) {
     let nodes = topo::nodes();
+    // First: who has an address of another map in a hole got it after the cut, and so sees this.
+    IS_CUT.store(1, Ordering::Relaxed);
     SLICES.iter().take(nodes).for_each(|slice| slice.cut(bytes / nodes));
 }
 
