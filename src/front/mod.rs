@@ -115,7 +115,7 @@ pub fn die_of_panic(info: &core::panic::PanicInfo<'_>) -> ! {
 pub unsafe fn free_if_ours(object: *mut u8) -> bool {
     let address = object.expose_provenance();
     match region::locate(address) {
-        Some(_) if checked::is_on() => free_checked(address),
+        Some(_) if checked::is_full() => free_checked(address),
         // Both are jumps: no frame stays below them.
         Some(place) if large::starts_at(&place) => free_large(address),
         Some(_) => free_slowly(address),
