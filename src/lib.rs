@@ -8,7 +8,8 @@
 //! | `slab` | per node and class: spans cut into equal objects, a bitmap a span | pageheap |
 //! | `pageheap` | per node: compounds of 2 MiB cut into runs of 32 KiB; large blocks | region |
 //! | `region` | per node: a slice of address space; commit and decommit | sys |
-//! | `topo` | which nodes there are, and which one a CPU is on | sys |
+//! | `policy` | on which nodes memory is to be, in which order they are asked | topo |
+//! | `topo` | which nodes there are, how far, and which one a CPU is on | sys |
 //! | `sys` | the only layer that knows the kernel and the processor | |
 //! | `base` | pure facts and small tools | |
 //!
@@ -34,6 +35,8 @@ mod front;
 mod pageheap;
 #[cfg(not(loom))]
 mod percpu;
+#[cfg(not(loom))]
+mod policy;
 #[cfg(not(loom))]
 mod region;
 #[cfg(not(loom))]
@@ -73,13 +76,18 @@ mod sys {
 }
 
 #[cfg(not(loom))]
+pub use base::nodemask::NodeMask;
+#[cfg(not(loom))]
 pub use front::{
-    Census, HomeNode, Usage, alloc, alloc_aligned, alloc_zeroed, calls_until_failure, check,
-    drain_all, drain_cpu, fail_call, fail_calls, fit_address_space, free, print_stats, realloc,
-    stats_json, trim, usable_size,
+    Census, HomeNode, NodeError, Usage, alloc, alloc_aligned, alloc_on_node, alloc_zeroed,
+    calls_until_failure, check, drain_all, drain_cpu, fail_call, fail_calls, fit_address_space,
+    free, migrate, node_of, pages_of, print_stats, process_policy, realloc, set_policy, stats_json,
+    trim, usable_size,
 };
 #[cfg(not(loom))]
 pub use percpu::{Drained, How};
+#[cfg(not(loom))]
+pub use policy::{Mode, ParseError, Policy, Reason, SetError};
 
 /// What the C ABI's package is made of; no promise to anyone else.
 #[doc(hidden)]

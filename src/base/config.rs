@@ -59,6 +59,13 @@ pub(crate) const GROWTH_ROOM_MAX: u32 = 64;
 /// Room for growth takes at most this fraction of what a slice has never handed out.
 pub(crate) const GROWTH_ROOM_FRACTION: u32 = 8;
 
+/// Compounds from which on a block is spread over nodes page by page where memory is interleaved; shorter
+/// ones have one node each, in turn.
+pub(crate) const SPREAD_FROM: u32 = 2;
+/// Pages that the kernel is asked of at once, where they are: their addresses and answers are on the stack of
+/// the slow path.
+pub(crate) const PAGES_ASKED: usize = 16;
+
 /// CPUs that park a huge block each; those of larger numbers share the slots of others, or on machines
 /// of several nodes have none.
 pub(crate) const PARKING_SLOTS: usize = 256;

@@ -4,5 +4,6 @@ pub(crate) mod bits;
 pub(crate) mod classes;
 pub(crate) mod config;
 pub(crate) mod ids;
+pub(crate) mod nodemask;
 pub(crate) mod stack;
 pub(crate) mod sync;

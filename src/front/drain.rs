@@ -5,7 +5,7 @@ use super::{checked, prepare, trim_spans};
 use crate::base::ids::CpuId;
 use crate::pageheap::{emergency, large};
 use crate::percpu::{self, Drained, How};
-use crate::region;
+use crate::{policy, region};
 
 /// Sends the objects that CPU `cpu`'s slab holds to the layers below.  A CPU that does not exist
 /// has none.  From a signal handler that interrupted the allocator, the drain is pending.
@@ -29,6 +29,7 @@ pub fn trim() -> u32 {
     if checked::is_on() {
         checked::release(true);
     }
+    policy::refresh();
     percpu::drain_all(How::Auto);
     trim_spans();
     emergency::trim();

@@ -12,6 +12,7 @@ mod hit;
 mod layout;
 mod life;
 mod limits;
+mod place;
 mod report;
 mod settings;
 mod start;
@@ -22,6 +23,7 @@ pub use drain::{drain_all, drain_cpu, trim};
 pub use global::HomeNode;
 pub use life::{vfork_begin, vfork_end};
 pub use limits::{fit_address_space, fit_locked_memory, fit_physical_memory, note_locked};
+pub use place::{NodeError, alloc_on_node, migrate, node_of, pages_of, process_policy, set_policy};
 pub use report::{print_stats, stats_json};
 pub use stats::{Census, calls_until_failure, check, fail_call, fail_calls};
 pub use usage::Usage;
@@ -32,7 +34,6 @@ pub use checked::is_full as checks_fully;
 
 use crate::base::classes::{CLASS_BYTES_MAX, Class};
 use crate::base::config::SLACK_BYTES;
-use crate::base::ids::NodeIndex;
 use crate::base::sync::Ordering;
 use crate::pageheap::emergency;
 use crate::pageheap::large::{self, Want};
@@ -40,7 +41,7 @@ use crate::region::{self, Place, State};
 use crate::slab::{self, Homecoming};
 use crate::sys::fatal::{Fault, die, misuse, not_a_start, say};
 use crate::sys::{mem, process};
-use crate::{percpu, topo, transfer};
+use crate::{percpu, policy, topo, transfer};
 
 /// Largest request, in bytes: what a pointer difference can express.
 const REQUEST_MAX: usize = isize::MAX.cast_unsigned();
@@ -207,15 +208,18 @@ fn alloc_large(size: usize, align: usize, want: Want) -> (*mut u8, bool) {
         return (pointer(Some(block)), false);
     }
     let Some(_busy) = Busy::enter() else { return (alloc_in_handler(size, align), false) };
-    let nodes = topo::nodes();
     if start::ensure() && size > region::geometry().bytes {
         // No slice is that long: nothing that could be given back would help.
         return (core::ptr::null_mut(), false);
     }
     let block = prepare_and(|| {
-        let near = topo::here().get();
-        let mut homes = (0..nodes).map(|step| NodeIndex::new((near + step) % nodes));
-        homes.find_map(|home| large::take(home, size, align, want).ok())
+        let plan = policy::current().1;
+        let mut homes = if plan.is_spread() {
+            plan.order_in_turn(large::turn(size))
+        } else {
+            plan.order(plan.home(topo::here()))
+        };
+        homes.find_map(|home| large::take(home, size, align, want, plan).ok())
     });
     (pointer(block.map(|block| block.address)), block.is_some_and(|block| block.zeroed))
 }

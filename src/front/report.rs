@@ -9,7 +9,7 @@ use crate::base::classes::Class;
 use crate::sys::file::{Fd, Text};
 use crate::sys::rseq::{self, RseqMode};
 use crate::sys::{fault, process};
-use crate::{percpu, region, topo};
+use crate::{percpu, policy, region, topo};
 
 fn mode_name() -> &'static str {
     match rseq::mode() {
@@ -48,6 +48,8 @@ fn write_text(out: &mut impl Write) -> fmt::Result {
     lines.line(format_args!("homenode {}", env!("CARGO_PKG_VERSION")))?;
     lines.line(format_args!("  rseq mode             {}", mode_name()))?;
     lines.line(format_args!("  nodes                 {}{fake}", topo::nodes()))?;
+    // It may be longer than a line.
+    writeln!(lines.0, "  policy                {}", policy::current().0)?;
     lines.line(format_args!(
         "  slice                 {} MiB a node",
         region::geometry().bytes >> 20
@@ -112,6 +114,7 @@ fn write_tables(lines: &mut Lines<'_, impl Write>) -> fmt::Result {
 fn write_json(out: &mut impl Write) -> fmt::Result {
     write!(out, "{{\"version\":\"{}\",\"rseq\":\"{}\"", env!("CARGO_PKG_VERSION"), mode_name())?;
     write!(out, ",\"nodes\":{},\"fake\":{}", topo::nodes(), topo::is_fake())?;
+    write!(out, ",\"policy\":\"{}\"", policy::current().0)?;
     write!(out, ",\"slice_bytes\":{}", region::geometry().bytes)?;
     let census = Census::take();
     for (name, value) in census.fields() {

@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | `HOMENODE_CHECK` | `off`, `full` | `off` | `full`: every call is checked, see [`super::checked`] |
 //! | `HOMENODE_FAKE_NODES` | 0 to 64 | 0 | that many invented nodes, CPU k on node k modulo n; 0: the machine's own |
+//! | `HOMENODE_POLICY` | see [`crate::policy`] | `local` | on which nodes memory is |
 //! | `HOMENODE_RSEQ` | `on`, `off` | `on` | `off`: no per-CPU caches, every call takes the slow path |
 //! | `HOMENODE_SLICE` | MiB, a power of two, 32 to 1048576 | 1048576 | address space reserved a node, at most |
 //! | `HOMENODE_STATS` | `brief`, `full` | `brief` | `full`: hits are counted, too: the fast path stays closed, and every call uses the caches by the slow path |
@@ -12,6 +13,7 @@ use core::fmt::Display;
 
 use crate::base::config::{NODES_MAX, SLICE_BYTES_MAX, SLICE_BYTES_MIN};
 use crate::base::sync::{AtomicU32, Ordering};
+use crate::policy;
 use crate::sys::fatal::say;
 use crate::sys::{cpu, file};
 
@@ -57,6 +59,7 @@ impl Settings {
                 let nodes = parse_range(value, 0, NODES_MAX);
                 self.fake_nodes = understood(name, value, nodes, self.fake_nodes, |nodes| nodes);
             }
+            "HOMENODE_POLICY" => take_policy(value),
             "HOMENODE_RSEQ" => take_word(name, value, ["on", "off"], &mut self.rseq_off),
             "HOMENODE_SLICE" => {
                 let bytes = parse_mib(value);
@@ -68,6 +71,23 @@ impl Settings {
             _ => {}
         }
     }
+}
+
+/// Notes a policy for the start.
+#[inline(never)]
+fn take_policy(value: &str) {
+    match value.parse() {
+        Ok(policy) => policy::ask(&policy),
+        Err(error) if SAID.load(Ordering::Relaxed) == 0 => refuse_policy(&value, &error),
+        Err(_) => {}
+    }
+}
+
+/// Says why a policy that was asked for is not taken.
+pub(super) fn refuse_policy(asked: &impl Display, why: &impl Display) {
+    say(format_args!(
+        "setting HOMENODE_POLICY={asked:.24} is not taken: {why}; local is taken instead"
+    ));
 }
 
 /// 1 once the environment was read.

@@ -3,12 +3,12 @@
 use core::cell::UnsafeCell;
 
 use super::checked;
-use super::settings::Settings;
+use super::settings::{Settings, refuse_policy};
 use crate::base::config::CPUS_MAX;
 use crate::base::sync::{AtomicU32, Ordering};
 use crate::sys::lock::{Lock, Rank};
 use crate::sys::{cpu, mem, process, rseq};
-use crate::{percpu, region, topo};
+use crate::{percpu, policy, region, topo};
 
 /// 1 once the allocator can be used.
 static READY: AtomicU32 = AtomicU32::new(0);
@@ -61,6 +61,7 @@ fn begin() -> bool {
     // SAFETY: the caller holds `LOCK`, and this is the one place that uses the buffer.
     let buffer = unsafe { &mut *SCRATCH.0.get() };
     topo::start(settings.fake_nodes, buffer);
+    policy::start(|asked, why| refuse_policy(asked, &why));
     let cpus = cpu::possible(buffer);
     let ready = region::start(settings.slice_bytes) && percpu::start(cpus);
     if settings.stats_full {

@@ -1,12 +1,15 @@
 //! Large blocks: whole compounds, resident only where touched.  The last one that was freed on a CPU is
 //! parked there (see [`super::park`]); others go back to their slice.
 
+use core::ops::Range;
+
 use super::park;
 use super::runs::compounds;
 use super::slot::{self, Parked};
-use crate::base::config::COMPOUND_BYTES;
+use crate::base::config::{COMPOUND_BYTES, SPREAD_FROM};
 use crate::base::ids::{CompoundId, NodeIndex};
-use crate::base::sync::Ordering;
+use crate::base::sync::{AtomicU64, Ordering};
+use crate::policy::{self, Plan};
 use crate::region::{self, Exhausted, Place, Slice, State};
 use crate::sys::fatal::{Fault, misuse};
 use crate::sys::mem;
@@ -29,12 +32,13 @@ pub(crate) enum Want {
     Growth,
 }
 
-/// Hands out `bytes`, rounded up to base pages, at a multiple of `align` (a power of two).
+/// Hands out `bytes`, rounded up to base pages, at a multiple of `align` (a power of two), as `plan` places them.
 pub(crate) fn take(
     node: NodeIndex,
     bytes: usize,
     align: usize,
     want: Want,
+    plan: &Plan,
 ) -> Result<Large, Exhausted> {
     let slice = region::slice(node);
     slice.open()?;
@@ -51,7 +55,55 @@ pub(crate) fn take(
         Want::Growth => slice.take_growing(count, align.max(1))?,
     };
     begin(slice, taken.first, count, bytes);
-    Ok(Large { address: slice.base() + taken.first.offset(), zeroed: taken.zeroed })
+    let place = Place { slice, node, offset: taken.first.offset() };
+    if !settle(&place, 0..bytes, plan) {
+        end(&place, count, Pages::Kept);
+        return Err(Exhausted);
+    }
+    Ok(Large { address: slice.base() + place.offset, zeroed: taken.zeroed })
+}
+
+/// Whose turn it is among the nodes that memory is spread over, by compounds, for a block of `bytes`.
+pub(crate) fn turn(bytes: usize) -> u64 {
+    static TAKEN: AtomicU64 = AtomicU64::new(0);
+    TAKEN.fetch_add(bytes.div_ceil(COMPOUND_BYTES) as u64, Ordering::Relaxed)
+}
+
+/// Places the pages of `fresh` bytes of the block that starts at `place`, its last ones, as `plan` says; false
+/// where they cannot be.
+fn settle(place: &Place, fresh: Range<usize>, plan: &Plan) -> bool {
+    if plan.is_strict() {
+        return place.slice.hold(place.offset + fresh.start, fresh.len(), plan);
+    }
+    let count = compounds_of(fresh.end).unwrap_or(0);
+    if plan.is_spread() && count >= SPREAD_FROM {
+        let is_spread = place.slice.spread(place.compound(), count, plan);
+        place.slice.head(place.compound()).note_spread(is_spread);
+    }
+    true
+}
+
+/// Whether the compounds of a block that ends have pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pages {
+    Kept,
+    Moved,
+}
+
+/// Gives the compounds of a block that ends back to their slice.
+fn end(place: &Place, count: u32, pages: Pages) {
+    let first = place.compound();
+    let head = place.slice.head(first);
+    head.lower(1);
+    if head.is_spread() {
+        head.note_spread(false);
+        place.slice.gather(place.node, first, count);
+        place.slice.put_empty(first, count);
+    } else if pages == Pages::Moved {
+        place.slice.put_empty(first, count);
+    } else {
+        place.slice.put(first, count);
+    }
 }
 
 /// Marks compounds as one large block.
@@ -66,11 +118,11 @@ pub(super) fn begin(slice: &Slice, first: CompoundId, count: u32, bytes: usize) 
 }
 
 /// Makes a block that was just handed out read zeros, at the system's cost: clearing it here would
-/// take as long as touching it all, and make it all resident.  False: the system refuses, or the block
-/// is a handler's and has no pages of its own.
+/// take as long as touching it all, and make it all resident.  False: the system refuses, the block
+/// is a handler's and has no pages of its own, or its pages must stay where they are.
 pub(crate) fn empty(address: usize) -> bool {
     region::locate(address)
-        .filter(starts_at)
+        .filter(|place| starts_at(place) && !policy::is_strict())
         .is_some_and(|place| mem::decommit(address, usable(&place)).is_ok())
 }
 
@@ -81,7 +133,9 @@ fn mark_rest(slice: &Slice, first: CompoundId, number: u32) {
 }
 
 fn page_rounded(bytes: usize) -> Result<usize, Exhausted> {
-    bytes.max(1).checked_next_multiple_of(region::geometry().page).ok_or(Exhausted)
+    // A page is a power of two; a division would take as long as the rest.
+    let past = region::geometry().page - 1;
+    bytes.max(1).checked_add(past).map(|bytes| bytes & !past).ok_or(Exhausted)
 }
 
 fn compounds_of(bytes: usize) -> Result<u32, Exhausted> {
@@ -107,8 +161,7 @@ pub(crate) fn give(place: &Place) {
         // Another thread freed it between the look at the state and here.
         misuse(Fault::DoubleFree, place.slice.base() + place.offset);
     }
-    head.lower(1);
-    place.slice.put(place.compound(), u32::try_from(count).unwrap_or(0));
+    end(place, u32::try_from(count).unwrap_or(0), Pages::Kept);
     age();
 }
 
@@ -149,8 +202,7 @@ pub(crate) fn retake(bytes: usize, align: usize) -> Option<usize> {
 #[cold]
 fn retire(parked: Parked) {
     if let Some(place) = region::locate(parked.address) {
-        place.slice.head(place.compound()).lower(1);
-        place.slice.put(place.compound(), parked.count);
+        end(&place, parked.count, Pages::Kept);
     }
 }
 
@@ -188,9 +240,12 @@ pub(crate) fn census(slice: &Slice) -> [u64; 3] {
 }
 
 /// Brings what the block at `from` holds to the longer one at `to`, and takes the first one back; by
-/// moving pages where that can be.  False, and nothing is done: these are not two large blocks of one node.
+/// moving pages where that can be.  False, and nothing is done: these are not two large blocks of one node,
+/// or the second one's pages must stay where they are.
 pub(crate) fn relocate(from: &Place, to: &Place) -> bool {
-    if !core::ptr::eq(from.slice, to.slice) || !starts_at(from) || !starts_at(to) {
+    let plan = policy::current().1;
+    let are_large = starts_at(from) && starts_at(to);
+    if !are_large || !core::ptr::eq(from.slice, to.slice) || plan.is_strict() {
         return false;
     }
     let bytes = usable(from);
@@ -199,9 +254,15 @@ pub(crate) fn relocate(from: &Place, to: &Place) -> bool {
         give(from);
         return true;
     }
-    let head = from.slice.head(from.compound());
-    head.lower(1);
-    from.slice.put_empty(from.compound(), compounds_of(bytes).unwrap_or(0));
+    // Pages bring the policy with them that they had.
+    let [was_spread, is_spread] =
+        [from, to].map(|place| place.slice.head(place.compound()).is_spread());
+    if was_spread && !is_spread {
+        to.slice.head(to.compound()).note_spread(true);
+    } else if is_spread {
+        settle(to, 0..usable(to), plan);
+    }
+    end(from, compounds_of(bytes).unwrap_or(0), Pages::Moved);
     true
 }
 
@@ -212,15 +273,15 @@ pub(crate) fn resize(place: &Place, bytes: usize) -> bool {
     let old = usable(place);
     let (Ok(had), Ok(wanted)) = (compounds_of(old), compounds_of(bytes)) else { return false };
     let first = place.compound();
-    if wanted > had {
-        if !place.slice.take_at(CompoundId(first.0 + had), wanted - had) {
-            return false;
+    if bytes > old && !extend(place, (had, wanted), old..bytes) {
+        return false;
+    }
+    if wanted < had {
+        let tail = CompoundId(first.0 + wanted);
+        if place.slice.head(first).is_spread() {
+            place.slice.gather(place.node, tail, had - wanted);
         }
-        for number in had..wanted {
-            mark_rest(place.slice, first, number);
-        }
-    } else if wanted < had {
-        place.slice.put(CompoundId(first.0 + wanted), had - wanted);
+        place.slice.put(tail, had - wanted);
     }
     place.slice.head(first).large.store(bytes as u64, Ordering::Relaxed);
     let kept = (wanted as usize * COMPOUND_BYTES).min(old);
@@ -229,4 +290,21 @@ pub(crate) fn resize(place: &Place, bytes: usize) -> bool {
         let _ = mem::decommit(place.slice.base() + place.offset + bytes, kept - bytes);
     }
     true
+}
+
+/// Gives a block of `had` compounds those after it up to `wanted`, and places the pages of its `fresh` bytes.
+fn extend(place: &Place, (had, wanted): (u32, u32), fresh: Range<usize>) -> bool {
+    let first = place.compound();
+    let next = CompoundId(first.0 + had);
+    if wanted > had && !place.slice.take_at(next, wanted - had) {
+        return false;
+    }
+    for number in had..wanted {
+        mark_rest(place.slice, first, number);
+    }
+    let is_settled = settle(place, fresh, policy::current().1);
+    if !is_settled && wanted > had {
+        place.slice.put(next, wanted - had);
+    }
+    is_settled
 }

@@ -7,17 +7,18 @@ use crossbeam_utils::CachePadded;
 
 use super::census::CpuCensus;
 use super::division::Division;
+use super::drain::empty;
 use super::flip::Flip;
 use super::slab::Slab;
 use crate::base::classes::Class;
-use crate::base::config::BATCH_MAX;
+use crate::base::config::{BATCH_MAX, RUN_BYTES};
 use crate::base::ids::{CpuId, LaneId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::slab::Homecoming;
 use crate::sys::arch::{HOT, REMOTE_STACK, STACKS};
 use crate::sys::lock::{Held, Lock, Rank};
 use crate::sys::{mem, process, rseq};
-use crate::{region, slab, topo, transfer};
+use crate::{policy, region, slab, topo, transfer};
 
 /// A CPU's record.  Zero bytes are an absent one.
 #[derive(Debug)]
@@ -28,6 +29,12 @@ pub(super) struct Cpu {
     /// Lane; 0 until it is looked up, at the [`LANE_MISSES`]th miss.
     lane: AtomicU32,
     generation: AtomicUsize,
+    /// The CPU's own node, known with its first slab: its slabs stand there.
+    own: AtomicU32,
+    /// Token of the policy that chose the node whose memory it caches.
+    policy: AtomicU32,
+    /// Bytes that were taken in turns, where memory is spread over nodes.
+    spread: AtomicU64,
     /// Calls that came here.
     calls: AtomicU64,
     /// Of those, calls that the slab served after all.  While the fast path is closed that are its hits.
@@ -100,6 +107,8 @@ pub(super) fn seat() -> Option<Seat> {
     let calls = count_one(&record.calls);
     if matches!(record.phase(), Phase::Absent | Phase::Asked) {
         record.settle(cpu)?;
+    } else if record.policy.load(Ordering::Relaxed) != policy::token() {
+        record.rehome(cpu);
     }
     if calls == LANE_MISSES {
         record.look_up_lane(cpu);
@@ -124,6 +133,14 @@ impl Seat {
     /// Notes that objects left for their home.
     pub(super) fn note_sent_home(&self, objects: usize) {
         self.record.note_sent_home(objects);
+    }
+
+    /// The turn, of [`RUN_BYTES`] each, that `bytes` are taken in, where memory is spread over nodes.  CPUs begin
+    /// with different turns.
+    pub(super) fn turn(&self, bytes: usize) -> u64 {
+        let before = self.record.spread.load(Ordering::Relaxed);
+        self.record.spread.store(before + bytes as u64, Ordering::Relaxed);
+        before / RUN_BYTES as u64 + self.cpu.index() as u64
     }
 
     /// Tells the CPU that a class ran out; a slab that has too little of it is divided anew.
@@ -208,9 +225,9 @@ impl Cpu {
 
     /// An empty slab for this CPU, of `spare` if that is none; under the flip lock.
     fn build(&self, cpu: CpuId, spare: usize) -> Option<usize> {
-        let node = self.node();
-        let slice = region::slice(node);
         let slab = if spare == 0 {
+            let own = NodeIndex::new(self.own.load(Ordering::Relaxed) as usize);
+            let slice = region::slice(topo::nearest(own, topo::usable()).unwrap_or(own));
             slice.open().ok()?;
             Slab::room(slice)?
         } else {
@@ -218,7 +235,8 @@ impl Cpu {
         };
         self.division.begin(Slab::words());
         let generation = self.generation.fetch_add(1, Ordering::Relaxed);
-        slab.divide(slice, &self.division, (node, cpu), generation);
+        let node = self.node();
+        slab.divide(region::slice(node), &self.division, (node, cpu), generation);
         Some(slab.0)
     }
 
@@ -250,6 +268,8 @@ impl Cpu {
     pub(super) fn send_home(&self, stack: usize, objects: &mut [usize], back: &mut Homecoming) {
         if stack >= REMOTE_STACK {
             self.note_sent_home(objects.len());
+        }
+        if stack >= REMOTE_STACK || policy::is_mixed() {
             for some in objects.chunks_mut(BATCH_MAX) {
                 transfer::sort(some, |home, class, batch| slab::give(home, class, batch, back));
             }
@@ -277,7 +297,43 @@ impl Cpu {
         self.recover(&held, cpu);
         // SAFETY: the flip lock is held, and the slab is metadata that stays.
         let flip = |slab| unsafe { rseq::flip(cpu, miss(), slab) };
-        self.flip.settle(|| topo::node_of(cpu), |spare| self.build(cpu, spare), flip)
+        let home = || {
+            let own = topo::node_of(cpu)?;
+            self.own.store(own.byte().into(), Ordering::Relaxed);
+            Some(self.choose_home(own))
+        };
+        self.flip.settle(home, |spare| self.build(cpu, spare), flip)
+    }
+
+    /// The node whose memory a CPU of node `own` caches, as the policy is now.
+    fn choose_home(&self, own: NodeIndex) -> NodeIndex {
+        // Before the policy is asked: when it changes in between, it is asked again.
+        self.policy.store(policy::token(), Ordering::Relaxed);
+        policy::current().1.home(own)
+    }
+
+    /// On the CPU itself: caches another node's memory from here on, if the policy says so; what it cached
+    /// goes home.  Where it cannot be now, the next slow path tries again.
+    #[cold]
+    fn rehome(&'static self, cpu: CpuId) {
+        let Some(held) = self.lock.try_enter(Rank::Flip) else { return };
+        self.recover(&held, cpu);
+        if self.phase() != Phase::Live {
+            return;
+        }
+        let before = self.policy.load(Ordering::Relaxed);
+        let home = self.choose_home(NodeIndex::new(self.own.load(Ordering::Relaxed) as usize));
+        if home == self.node() {
+            return;
+        }
+        // SAFETY: as in `settle`.
+        let flip = |old, slab| unsafe { rseq::flip(cpu, old, slab) };
+        match self.flip.rehome(home, |spare| self.build(cpu, spare), flip) {
+            Some(old) => {
+                empty(self, Slab(old), &|_| ());
+            }
+            None => self.policy.store(before, Ordering::Relaxed),
+        }
     }
 
     /// Flips the CPU, which is this thread's own, to an empty slab.  The old one is the caller's.

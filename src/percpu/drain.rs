@@ -106,13 +106,14 @@ fn drain_proved(cpu: CpuId, prove: impl Fn(CpuId) -> bool, tidy: impl Fn(&mut [u
     Drained::Objects(objects + empty(record, slab, &tidy))
 }
 
-/// Sends a slab's objects to the layers below, and keeps it for the next flip; how many there were.
+/// Sends the objects of a slab that no section uses to the layers below, and keeps it for the next flip; how many
+/// there were.
 #[expect(unsafe_code, reason = "the slab is ours alone")]
-fn empty(record: &Cpu, slab: Slab, tidy: &impl Fn(&mut [usize])) -> u64 {
+pub(super) fn empty(record: &Cpu, slab: Slab, tidy: &impl Fn(&mut [usize])) -> u64 {
     let mut back = Homecoming::default();
     let mut objects = 0;
     for stack in 0..STACKS {
-        // SAFETY: `drain_proved` has the proof that no section uses the slab, and keeps the flip lock.
+        // SAFETY: the caller has the proof that no section uses the slab, and keeps the flip lock.
         let words = unsafe { slab.take_stack(stack) };
         objects += words.len() as u64;
         // By address: runs of one compound come home together.

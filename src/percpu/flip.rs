@@ -22,6 +22,7 @@
 //! | answer (`settle`) | the CPU | Asked | Answered | its own section |
 //! | child of fork (`forget`) | any | all, if the lock was left behind | Absent | no other thread is left; what the slabs held is lost to the child |
 //! | growing, re-dividing (`exchange`) | the CPU | Live | Live | as own drain: the new slab has other limits, and the old one's objects are pushed on it |
+//! | another home by policy (`rehome`) | the CPU | Live | Live | as own drain: the new slab is another node's, and the old one's objects go home |
 //! | giving a CPU's memory back | any | Live | Absent | as either drain, but the entry stays at miss |
 //! | cache off | any | all | Off: entry at miss, `settle` refuses | as either drain |
 //!
@@ -72,7 +73,7 @@ impl Flip {
         }
     }
 
-    /// The CPU's node, known from the first time that it is Live.
+    /// The node whose memory the CPU caches, known from the first time that it is Live.
     pub(super) fn node(&self) -> NodeIndex {
         NodeIndex::new(self.node.load(Ordering::Relaxed) as usize)
     }
@@ -148,6 +149,22 @@ impl Flip {
         }
         self.keep(slab);
         None
+    }
+
+    /// As [`Flip::exchange`], for a slab of another node.
+    #[cfg(not(loom))]
+    pub(super) fn rehome(
+        &self,
+        node: NodeIndex,
+        build: impl FnOnce(usize) -> Option<usize>,
+        flip: impl FnOnce(usize, usize) -> bool,
+    ) -> Option<usize> {
+        let before = self.node.swap(node.byte().into(), Ordering::Relaxed);
+        let old = self.exchange(build, flip);
+        if old.is_none() {
+            self.node.store(before, Ordering::Relaxed);
+        }
+        old
     }
 
     /// Flips a live CPU to the slab that misses: from here on its next slow path answers.

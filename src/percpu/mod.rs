@@ -19,8 +19,10 @@ pub use drain::{Drained, How};
 pub(crate) use drain::{drain_all, drain_cpu, reclaim};
 
 use crate::base::classes::{Class, REMOTE_CLASSES};
-use crate::base::config::BATCH_MAX;
+use crate::base::config::{BATCH_MAX, RUN_SHIFT};
 use crate::base::ids::NodeIndex;
+use crate::base::sync::{AtomicU64, Ordering};
+use crate::policy::{self, Order, Plan};
 use crate::region::Exhausted;
 use crate::slab::{self as spans, Homecoming};
 use crate::sys::arch::REMOTE_STACK;
@@ -32,16 +34,21 @@ use cpus::{Seat, seat};
 pub(crate) fn allocate(class: Class) -> Result<usize, Exhausted> {
     let mut one = [0];
     let Some(seat) = seat() else {
-        take_near(topo::here(), |home| spans::take(home, class, &mut one))?;
+        take_first(order_here(class), |home| spans::take(home, class, &mut one))?;
         return Ok(one[0]);
     };
+    allocate_at(&seat, class)
+}
+
+fn allocate_at(seat: &Seat, class: Class) -> Result<usize, Exhausted> {
+    let mut one = [0];
     // A slab that was just installed, or another CPU's, may have one.
     if rseq::pop(seat.cpu, class.index(), &mut one) == 1 {
         seat.note_served();
         return Ok(one[0]);
     }
     seat.note_refill(class);
-    refill(&seat, class)
+    refill(seat, class)
 }
 
 /// Takes a batch from below; the first object is the caller's, the others go to the slab.  Apart from
@@ -50,28 +57,61 @@ pub(crate) fn allocate(class: Class) -> Result<usize, Exhausted> {
 fn refill(seat: &Seat, class: Class) -> Result<usize, Exhausted> {
     let mut batch = [0; BATCH_MAX];
     let wanted = (class.shape().batch as usize).min(seat.capacity(class) + 1);
-    let (home, got) =
-        take_near(seat.node, |home| transfer::take(home, seat.lane, class, &mut batch[..wanted]))?;
+    let plan = policy::current().1;
+    let order = if plan.is_spread() {
+        plan.order_in_turn(seat.turn(wanted * class.shape().size as usize))
+    } else {
+        plan.order(seat.node)
+    };
+    let take = |home| transfer::take(home, seat.lane, class, &mut batch[..wanted]);
+    let (home, got) = take_first(order, take)?;
     let rest = &mut batch[1..got];
     // The lowest address goes on top: it is the next to be handed out.
     rest.reverse();
-    let kept = if home == seat.node { rseq::push(seat.cpu, class.index(), rest) } else { 0 };
+    let is_kept = home == seat.node || plan.is_spread();
+    let kept = if is_kept { rseq::push(seat.cpu, class.index(), rest) } else { 0 };
     if kept < rest.len() {
-        spans::give(home, class, &rest[kept..], &mut Homecoming::default());
+        give_back(home, class, &rest[kept..]);
     }
     Ok(batch[0])
 }
 
-/// Takes from `node`, or from the next node that has memory; which one that was, and what came.
-fn take_near(
-    node: NodeIndex,
+/// Gives objects that a slab has no room for back to their spans.
+#[cold]
+#[inline(never)]
+fn give_back(home: NodeIndex, class: Class, objects: &[usize]) {
+    spans::give(home, class, objects, &mut Homecoming::default());
+}
+
+/// Hands out an object of a class of node `home` while that has memory, and then as `plan` says.  Past the slab,
+/// unless that holds memory of that node alone.
+pub(crate) fn allocate_on(home: NodeIndex, class: Class, plan: &Plan) -> Result<usize, Exhausted> {
+    let own = if policy::is_mixed() { None } else { seat().filter(|seat| seat.node == home) };
+    if let Some(seat) = own {
+        return allocate_at(&seat, class);
+    }
+    let mut one = [0];
+    take_first(plan.order(home), |home| spans::take(home, class, &mut one))?;
+    Ok(one[0])
+}
+
+/// The nodes that an object of a class is taken from by a thread without a seat.
+fn order_here(class: Class) -> Order {
+    static TURN: AtomicU64 = AtomicU64::new(0);
+    let plan = policy::current().1;
+    if plan.is_spread() {
+        let bytes = TURN.fetch_add(class.shape().size.into(), Ordering::Relaxed);
+        return plan.order_in_turn(bytes >> RUN_SHIFT);
+    }
+    plan.order(plan.home(topo::here()))
+}
+
+/// Takes from the first node that has memory; which one that was, and what came.
+fn take_first(
+    mut order: Order,
     mut take: impl FnMut(NodeIndex) -> Result<usize, Exhausted>,
 ) -> Result<(NodeIndex, usize), Exhausted> {
-    let nodes = topo::nodes();
-    (0..nodes)
-        .map(|step| NodeIndex::new((node.get() + step) % nodes))
-        .find_map(|home| take(home).ok().map(|got| (home, got)))
-        .ok_or(Exhausted)
+    order.find_map(|home| take(home).ok().map(|got| (home, got))).ok_or(Exhausted)
 }
 
 /// Takes an object back after a miss: on its home's CPU it goes to the slab, elsewhere to the stack
@@ -108,8 +148,12 @@ pub(crate) fn free(object: usize, home: NodeIndex, class: Class) {
 /// Makes room for an object on its class's stack: a batch goes to the layers below.
 #[inline(never)]
 fn overflow(seat: &Seat, class: Class) {
-    let mut batch = [0; BATCH_MAX];
     let wanted = class.shape().batch as usize;
+    if policy::is_mixed() {
+        send_down(seat, class.index(), wanted);
+        return;
+    }
+    let mut batch = [0; BATCH_MAX];
     let got = rseq::pop(seat.cpu, class.index(), &mut batch[..wanted]);
     if got > 0 {
         transfer::give(seat.node, seat.lane, class, &batch[..got], &mut Homecoming::default());
@@ -128,21 +172,21 @@ fn free_away(seat: &Seat, object: usize, home: NodeIndex, class: Class) {
         seat.note_served();
         return;
     }
-    send_away(seat, home);
+    seat.note_sent_home(send_down(seat, REMOTE_STACK + home.get(), BATCH_MAX));
     if !push() {
         seat.note_sent_home(1);
         transfer::give(home, seat.lane, class, &[object], &mut Homecoming::default());
     }
 }
 
-/// Makes room on the stack of another node: a part of it goes home.
+/// Makes room on a stack of objects of several classes or nodes: `wanted` of them go home; how many did.
 #[inline(never)]
-fn send_away(seat: &Seat, home: NodeIndex) {
+fn send_down(seat: &Seat, stack: usize, wanted: usize) -> usize {
     let mut batch = [0; BATCH_MAX];
-    let got = rseq::pop(seat.cpu, REMOTE_STACK + home.get(), &mut batch);
-    seat.note_sent_home(got);
+    let got = rseq::pop(seat.cpu, stack, &mut batch[..wanted]);
     let mut back = Homecoming::default();
     transfer::sort(&mut batch[..got], |home, class, batch| {
         transfer::give(home, seat.lane, class, batch, &mut back);
     });
+    got
 }

@@ -9,7 +9,8 @@
 //! byte 16  starts      64  bit r: a span starts at run r
 //! byte 24  backed      64  bit r: run r may be touched; all ones while commits go by compounds
 //! byte 32  special     64  bit r: run r is sampled, guarded or pinned: its class byte is 0, and its
-//!                          span's record says which
+//!                          span's record says which; of a large block's first compound, 1 where its
+//!                          pages are spread over nodes
 //! byte 40  large       64  bytes of a large block (first compound); offset of its first (others)
 //! byte 48  next, prev  32+32  list of the page heap, by compound number; 0 is none
 //! byte 56  group       32  number of the 1 GiB group whose count this compound joins, plus 1; 0 is none
@@ -95,6 +96,18 @@ pub(crate) enum Left {
 }
 
 impl Head {
+    /// True where the pages of the large block that starts here are spread over nodes.
+    #[cfg(not(loom))]
+    pub(crate) fn is_spread(&self) -> bool {
+        self.special.load(Ordering::Relaxed) != 0
+    }
+
+    /// Notes whether the pages of the large block that starts here are spread over nodes.
+    #[cfg(not(loom))]
+    pub(crate) fn note_spread(&self, is_spread: bool) {
+        self.special.store(is_spread.into(), Ordering::Relaxed);
+    }
+
     /// The state.
     pub(crate) fn state(&self) -> State {
         match self.state.load(Ordering::Relaxed) {

@@ -6,6 +6,7 @@ mod free;
 mod frontier;
 mod geometry;
 mod grow;
+mod home;
 mod moves;
 mod slice;
 #[cfg(test)]
@@ -130,9 +131,7 @@ fn reserve(nodes: usize, geometry: Geometry) -> bool {
     publish(geometry);
     for (node, slice) in SLICES.iter().enumerate().take(nodes) {
         slice.place(base + node * geometry.bytes);
-        if let Some(kernel) = topo::preferred(NodeIndex::new(node)) {
-            slice.prefer(kernel);
-        }
+        slice.go_home(NodeIndex::new(node), 0, geometry.bytes);
     }
     END.store(base + total, Ordering::Relaxed);
     CLASSES_END.store(base + total, Ordering::Relaxed);

@@ -17,7 +17,7 @@ use crate::base::config::{
     COMPOUND_BYTES, COMPOUND_SHIFT, HUGE_FROM, NODE_RECORD_BYTES, ROOM_STEP, RUN_SHIFT,
     SLAB_BYTES_PACKED, SPLITS_MAX,
 };
-use crate::base::ids::{CompoundId, KernelNode};
+use crate::base::ids::CompoundId;
 use crate::base::sync::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::sys::fault::splits;
 use crate::sys::lock::{Held, Lock, Rank};
@@ -93,12 +93,6 @@ impl Slice {
     /// First byte of the slice, where its class bytes start.
     pub(crate) fn base(&self) -> usize {
         self.base.load(Ordering::Relaxed)
-    }
-
-    /// Prefers a node for the whole slice: at start, since a sandbox entered later may not allow it.
-    pub(super) fn prefer(&self, kernel: KernelNode) {
-        // A refusal (EPERM in a sandbox) leaves first touch to decide; it is counted in sys.
-        let _ = mem::prefer_node(self.base(), geometry().bytes, kernel.0);
     }
 
     /// Makes the node's memory usable, at its first use.

@@ -319,7 +319,7 @@ fn opened(slice: &'static Slice) -> &'static Slice {
 fn refusals_of_opening(slice: &Slice, node: u32) -> u32 {
     let refused = || fault::refusals().find_map(|(name, count)| (name == "mbind").then_some(count));
     let before = refused().expect("mbind is counted");
-    slice.prefer(KernelNode(node));
+    slice.prefer(KernelNode(node), 0, SLICE_BYTES);
     assert_eq!(slice.open(), Ok(()));
     let first = slice.take(2, 1).expect("memory").first;
     for number in first.0..first.0 + 2 {
@@ -337,7 +337,8 @@ fn is_on_node_zero(slice: &Slice) -> Option<bool> {
     let maps = std::fs::read_to_string("/proc/self/numa_maps").ok()?;
     let base = std::format!("{:x} ", slice.base());
     let map = maps.lines().find_map(|line| line.strip_prefix(&base))?;
-    Some(map.split(' ').next() == Some("prefer:0"))
+    let policy = map.split(' ').next()?;
+    Some(policy.starts_with("prefer") && policy.ends_with(":0"))
 }
 
 #[test]

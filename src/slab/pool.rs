@@ -15,6 +15,7 @@ use crate::base::config::{
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::pageheap::{self, RunsBack};
+use crate::policy;
 use crate::region::{self, Exhausted, Place, Slice};
 use crate::sys::fatal::{Fault, misuse, not_a_start};
 use crate::sys::lock::{Held, Lock, Rank};
@@ -188,6 +189,9 @@ impl Pool {
     fn new_span(&self, node: NodeIndex, slice: &Slice, class: Class) -> Result<usize, Exhausted> {
         let shape = class.shape();
         let run = pageheap::take_runs(node, shape.runs)?;
+        if policy::is_strict() {
+            hold(node, run, shape)?;
+        }
         Span::at(slice, run).begin(shape);
         for run in run..run + shape.runs as usize {
             // Release: who reads the class finds the span.
@@ -318,6 +322,18 @@ impl Pool {
         self.spans.store(spans, Ordering::Relaxed);
         self.taken.store(self.returned.load(Ordering::Relaxed) + out, Ordering::Relaxed);
     }
+}
+
+/// Has the pages of fresh runs made where the policy wants them; or gives the runs back.
+#[cold]
+#[inline(never)]
+fn hold(node: NodeIndex, run: usize, shape: &Shape) -> Result<(), Exhausted> {
+    let bytes = shape.runs as usize * RUN_BYTES;
+    if region::slice(node).hold(run << RUN_SHIFT, bytes, policy::current().1) {
+        return Ok(());
+    }
+    Homecoming::default().add(node, run, shape);
+    Err(Exhausted)
 }
 
 /// Runs on their way back to the page heap, gathered while they are of one compound: one change of

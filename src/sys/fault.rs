@@ -33,6 +33,7 @@ pub(crate) enum Call {
     Vfork,
     Getrusage,
     Uname,
+    MovePages,
 }
 
 /// Names of the calls, in the order of [`Call`].
@@ -59,8 +60,9 @@ pub(crate) const CALL_NAMES: [&str; CALLS] = [
     "vfork",
     "getrusage",
     "uname",
+    "move_pages",
 ];
-const CALLS: usize = 22;
+const CALLS: usize = 23;
 
 /// Calls refused by the kernel (or by a test), by kind.
 static REFUSED: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];

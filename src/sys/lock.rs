@@ -39,6 +39,8 @@ const GENERATION_SHIFT: u32 = 48;
 pub(crate) enum Rank {
     /// Start of the process.
     Start,
+    /// The policies that were set.
+    Policy,
     /// The writers of a CPU's table entry.
     Flip,
     /// Freed blocks that are held back.

@@ -9,6 +9,8 @@ use super::errno::Errno;
 use super::fatal::die;
 use super::fault::{Call, admit, note_split, refused};
 use super::file;
+use crate::base::config::PAGES_ASKED;
+use crate::base::nodemask::{KERNEL_NODES, NodeMask};
 use crate::base::sync::{AtomicU32, Ordering};
 
 /// One system call, admitted, counted when refused.
@@ -102,6 +104,36 @@ pub(crate) fn decommit(address: usize, bytes: usize) -> Result<(), Errno> {
 /// madvise(2), `MADV_POPULATE_WRITE`, 5.14; without it the faults come one by one.
 pub(crate) fn populate(address: usize, bytes: usize) {
     let _ = advise(address, bytes, libc::MADV_POPULATE_WRITE);
+}
+
+/// Has the pages of a writable range made now, as [`populate`], or one by one where the kernel cannot.
+pub(crate) fn touch(address: usize, bytes: usize, page: usize) -> Result<(), Errno> {
+    match advise(address, bytes, libc::MADV_POPULATE_WRITE) {
+        Err(Errno(libc::EINVAL)) => {
+            for at in (address..address + bytes).step_by(page) {
+                // SAFETY: the range is writable and in the hands of the caller.
+                let word: &AtomicU32 = unsafe { record(at) };
+                word.fetch_or(0, Ordering::Relaxed);
+            }
+            Ok(())
+        }
+        populated => populated,
+    }
+}
+
+/// The kernel's node of each page of a range of `nodes.len()` pages, at most [`PAGES_ASKED`]; negative for a
+/// page that has no memory (`-ENOENT`).  Kernel: `move_pages(2)`, with no target.
+pub(crate) fn pages_of(address: usize, page: usize, nodes: &mut [i32]) -> Result<(), Errno> {
+    let mut pages = [0; PAGES_ASKED];
+    let count = nodes.len().min(PAGES_ASKED);
+    for (index, at) in pages.iter_mut().enumerate().take(count) {
+        *at = address + index * page;
+    }
+    let pages = pages.as_ptr().expose_provenance();
+    let answers = nodes.as_mut_ptr().expose_provenance();
+    // SAFETY: the kernel reads `count` addresses and writes as many answers; no page is moved.
+    unsafe { call(Call::MovePages, libc::SYS_move_pages, [0, count, pages, 0, answers, 0]) }
+        .map(|_| ())
 }
 
 /// Moves pages to another place, where what was is dropped; the old place reads zeros.  Kernel:
@@ -212,49 +244,61 @@ fn advise(address: usize, bytes: usize, advice: i32) -> Result<(), Errno> {
         .map(|_| ())
 }
 
-/// Prefers node `node` for the pages of a range.  Kernel: mbind(2), `MPOL_PREFERRED`: it falls back
-/// to other nodes, where `MPOL_BIND` would kill the process.
+/// Prefers node `node` for the pages of a range, whatever a cpuset does meanwhile.  Kernel: mbind(2),
+/// `MPOL_PREFERRED`: it falls back to other nodes, where `MPOL_BIND` would kill the process.
 pub(crate) fn prefer_node(address: usize, bytes: usize, node: u32) -> Result<(), Errno> {
     const MPOL_PREFERRED: usize = 1;
-    let mut mask = [0_u64; NODE_WORDS];
-    let Some(word) = mask.get_mut(node as usize / 64) else { return Err(Errno(libc::EINVAL)) };
-    *word = 1 << (node % 64);
-    note_split();
-    let bits = mask.len() * 64 + 1;
-    // SAFETY: the range is this crate's own reservation; the mask outlives the call.
-    unsafe {
-        call(
-            Call::Mbind,
-            libc::SYS_mbind,
-            [address, bytes, MPOL_PREFERRED, mask.as_ptr().expose_provenance(), bits, 0],
-        )
-    }
-    .map(|_| ())
+    bind(address, bytes, MPOL_PREFERRED, &NodeMask::one(node))
 }
 
-/// The only node that this process may have memory of; none where there are several.  Kernel:
-/// `get_mempolicy(2)`, `MPOL_F_MEMS_ALLOWED`.
-pub(crate) fn only_node() -> Option<u32> {
+/// Spreads the pages of a range over nodes, one after the other.  Kernel: mbind(2), `MPOL_INTERLEAVE`.
+pub(crate) fn interleave(address: usize, bytes: usize, nodes: &NodeMask) -> Result<(), Errno> {
+    const MPOL_INTERLEAVE: usize = 3;
+    bind(address, bytes, MPOL_INTERLEAVE, nodes)
+}
+
+fn bind(address: usize, bytes: usize, mode: usize, nodes: &NodeMask) -> Result<(), Errno> {
+    /// A change of the cpuset leaves the nodes as they are told here.
+    const MPOL_F_STATIC_NODES: usize = 1 << 15;
+    if nodes.is_empty() {
+        return Err(Errno(libc::EINVAL));
+    }
+    if REFUSES_POLICIES.load(Ordering::Relaxed) != 0 {
+        return Err(Errno::PERM);
+    }
+    note_split();
+    let mask = nodes.words().as_ptr().expose_provenance();
+    let mode = mode | MPOL_F_STATIC_NODES;
+    // SAFETY: the range is this crate's own reservation; the mask outlives the call.
+    let bound = unsafe {
+        // The kernel takes the number of bits, plus one.
+        call(Call::Mbind, libc::SYS_mbind, [address, bytes, mode, mask, KERNEL_NODES + 1, 0])
+    };
+    if matches!(bound, Err(Errno::PERM | Errno(libc::ENOSYS))) {
+        // A sandbox, or a kernel without nodes: not asked again.
+        REFUSES_POLICIES.store(1, Ordering::Relaxed);
+    }
+    bound.map(|_| ())
+}
+
+/// 1 once the system has refused a policy for good.
+static REFUSES_POLICIES: AtomicU32 = AtomicU32::new(0);
+
+/// Asks for the nodes that this process may have memory of; false where a sandbox refuses the question.
+/// Kernel: `get_mempolicy(2)`, `MPOL_F_MEMS_ALLOWED`.
+pub(crate) fn allowed_nodes(mask: &mut NodeMask) -> bool {
     const MPOL_F_MEMS_ALLOWED: usize = 4;
-    let mut mask = [0_u64; NODE_WORDS];
-    let address = mask.as_mut_ptr().expose_provenance();
-    let bits = NODE_WORDS * 64;
+    let address = mask.words_mut().as_mut_ptr().expose_provenance();
     // SAFETY: the mask is written for its length.
     unsafe {
         call(
             Call::GetMempolicy,
             libc::SYS_get_mempolicy,
-            [0, address, bits, 0, MPOL_F_MEMS_ALLOWED, 0],
+            [0, address, KERNEL_NODES, 0, MPOL_F_MEMS_ALLOWED, 0],
         )
     }
-    .ok()?;
-    let mut words = mask.iter().zip(0..).filter(|&(&word, _)| word != 0);
-    let (word, index) = words.next()?;
-    (words.next().is_none() && word.is_power_of_two()).then(|| index * 64 + word.trailing_zeros())
+    .is_ok()
 }
-
-/// Words of a mask of all nodes that a kernel can have.
-const NODE_WORDS: usize = 16;
 
 /// Zeroes `bytes` at `address`.
 ///

@@ -8,7 +8,8 @@
 #![allow(unsafe_code, reason = "rseq(2), membarrier(2), and sections that need both")]
 
 use super::arch::{
-    HOT, RSEQ_BYTES, RSEQ_SIGNATURE, cpu_id_at, flip_own, libc_rseq, pop_many, push_many,
+    HOT, RSEQ_BYTES, RSEQ_CPU_ID, RSEQ_SIGNATURE, cpu_id_at, flip_own, libc_rseq, pop_many,
+    push_many,
 };
 use super::arch::{thread_block, thread_block_offset, thread_pointer};
 use super::errno::Errno;
@@ -150,6 +151,26 @@ pub(crate) fn cpu_hint() -> Option<CpuId> {
     }
     u32::try_from(cpu_id_at(offset.cast_signed())).ok().map(CpuId)
 }
+
+/// The CPU and the kernel's node that this thread runs on, as the kernel keeps them beside `cpu_id`; none where
+/// it does not (before 6.3, where the word is 0 on every node).  Kernel: `AT_RSEQ_FEATURE_SIZE`, rseq.h.
+pub(crate) fn node_hint() -> Option<(CpuId, u32)> {
+    const NODE_ID: isize = 20;
+    const FEATURES_WITH_NODE: u64 = 24;
+    let offset = HOT.cold_rseq_offset.load(Ordering::Relaxed).cast_signed();
+    // SAFETY: getauxval reads the auxiliary vector, and does not allocate.
+    if offset == 0 || unsafe { libc::getauxval(AT_RSEQ_FEATURE_SIZE) } < FEATURES_WITH_NODE {
+        return None;
+    }
+    let cpu = cpu_id_at(offset);
+    let node = cpu_id_at(offset + NODE_ID - RSEQ_CPU_ID.cast_signed());
+    // The thread may have moved between the two.
+    let same = cpu_id_at(offset) == cpu;
+    Some((CpuId(u32::try_from(cpu).ok()?), u32::try_from(node).ok()?)).filter(|_| same)
+}
+
+/// The auxiliary vector's entry for what the kernel keeps in an rseq area (linux/auxvec.h).
+const AT_RSEQ_FEATURE_SIZE: u64 = 27;
 
 /// A number that differs from thread to thread, mostly.
 pub(crate) fn thread_hint() -> usize {

@@ -1,4 +1,5 @@
-//! The kernel's list format: `0-1,4\n`.  Kernel: Documentation/admin-guide/kernel-parameters, "cpu lists".
+//! The kernel's lists: ranges, `0-1,4\n` (Documentation/admin-guide/kernel-parameters, "cpu lists"), and
+//! distances, `10 20 30\n`.
 
 /// The numbers of a list, in its order; stops at the first thing that is no number or range.
 pub(super) fn numbers(text: &[u8]) -> impl Iterator<Item = u32> {
@@ -13,9 +14,15 @@ fn range(part: &str) -> Option<core::ops::RangeInclusive<u32>> {
     (first <= last).then_some(first..=last)
 }
 
+/// The distances of a list, in its order; stops at the first thing that is none.
+pub(super) fn distances(text: &[u8]) -> impl Iterator<Item = u8> {
+    let text = core::str::from_utf8(text).unwrap_or_default();
+    text.split_ascii_whitespace().map_while(|word| word.parse().ok())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::numbers;
+    use super::{distances, numbers};
 
     fn check(text: &[u8], expected: &[u32]) {
         assert!(numbers(text).eq(expected.iter().copied()), "{text:?}");
@@ -35,5 +42,12 @@ mod tests {
         check(b"", &[]);
         check(b"x,1", &[]);
         check(b"3,5-4,6", &[3]);
+    }
+
+    #[test]
+    fn distances_end_with_the_first_that_is_none() {
+        assert!(distances(b"10 20 255\n").eq([10, 20, 255]));
+        assert!(distances(b"10 256 30\n").eq([10]));
+        assert!(distances(b"").eq([]));
     }
 }

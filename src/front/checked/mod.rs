@@ -100,16 +100,25 @@ fn live(place: &Place, call: Call) -> (Block, usize) {
 
 /// Hands out a block, cleared if that is wanted; null when there is no memory.
 pub(super) fn alloc(size: usize, align: usize, zeroed: bool) -> *mut u8 {
+    alloc_from(size, zeroed, |padded| match Class::of_layout(padded, align) {
+        Some(class) => (super::alloc_class(class), false),
+        None => alloc_large(padded, align, Want::Block),
+    })
+}
+
+/// As [`alloc`], of memory that `take` hands out by its length, and whether it is all zeros.
+pub(super) fn alloc_from(
+    size: usize,
+    zeroed: bool,
+    take: impl FnOnce(usize) -> (*mut u8, bool),
+) -> *mut u8 {
     if let Some(_busy) = Busy::enter() {
         quarantine::look();
     }
     let none = core::ptr::null_mut();
     let Some(padded) = Block::padded(size) else { return none };
     BEGINNING.fetch_add(1, Ordering::Relaxed);
-    let (raw, is_zero) = match Class::of_layout(padded, align) {
-        Some(class) => (super::alloc_class(class), false),
-        None => alloc_large(padded, align, Want::Block),
-    };
+    let (raw, is_zero) = take(padded);
     if let Some(place) = region::locate(raw.expose_provenance()) {
         let block = find(&place);
         if !zeroed {
