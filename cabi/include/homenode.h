@@ -48,6 +48,44 @@ int hn_print_stats(int fd);
  * len.  No errors: the numbers of an allocator that cannot start are zeros. */
 size_t hn_stats_json(char *buffer, size_t len);
 
+/* Sets the policy of the process: on which nodes the memory is that it gets from now on.  Nodes are the kernel's
+ * numbers.
+ *   policy   "local" (on the node of the CPU that allocates), "bind:1" (there or nowhere: null and ENOMEM),
+ *            "preferred:0,1" (there while there is memory), "interleave:0-3" (in turn), "weighted:0*3,2*1"
+ *            (in turn, each as often as its weight); "firsttouch" is for HOMENODE_POLICY alone
+ *   offset   null, or where the number of bytes of policy goes that come before an error in it; written when errno
+ *            is EINVAL alone
+ * Nodes that the machine does not have, or the process may not use, are left out.
+ * Returns 0; or -1, and the policy stays, with errno
+ *   EINVAL  policy is null, or not such a text
+ *   ENODEV  none of the nodes is there
+ *   ENOSPC  the process has set 32 different policies already
+ *   EPERM   firsttouch, after the start
+ *   EAGAIN  the caller is a signal handler that interrupted malloc */
+int hn_set_policy(const char *policy, size_t *offset);
+
+/* Writes the policy of the process as text, as hn_stats_json does: the bytes that it needs. */
+size_t hn_get_policy(char *buffer, size_t len);
+
+/* Hands out size bytes on a node while that has memory, else on the nearest that has some; for free and realloc.
+ * Returns null with errno EINVAL (no such node with memory that the process may use) or ENOMEM. */
+void *hn_alloc_onnode(size_t size, int node);
+
+/* The home node of an address: the node that its memory is given to.  Asks the system nothing.
+ * Returns -1 with errno EFAULT for memory that is not homenode's. */
+int hn_node_of(const void *address);
+
+/* Asks the system where pages are, of any memory.
+ *   start  an address in the first of them
+ *   pages  how many base pages
+ *   nodes  gets a number for each: the node's, or a negative error (-ENOENT: never touched)
+ * Returns 0; or -1 with errno EINVAL (nodes is null) or the system's (EPERM, ENOSYS: it does not tell). */
+int hn_pages_of(const void *start, size_t pages, int *nodes);
+
+/* Brings a block to a node: as realloc, its address may be another one, of the same alignment.
+ * Returns null, and the block stays, with errno EINVAL (as hn_alloc_onnode), EFAULT (as hn_node_of) or ENOMEM. */
+void *hn_migrate(void *block, int node);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,4 +1,4 @@
-//! The calls of `homenode.h`.
+//! The calls of `homenode.h` about caches and statistics.
 #![allow(unsafe_code, reason = "exported names, and the contracts of C")]
 
 use core::ffi::{c_char, c_int, c_uint};

@@ -23,6 +23,7 @@ pub mod libc_names;
 pub mod limits;
 pub mod malloc;
 mod next;
+pub mod place;
 pub mod tune;
 pub mod vfork;
 
