@@ -64,6 +64,11 @@ fn an_object_of_another_node_waits_without_a_miss() {
 }
 
 #[test]
+fn objects_do_not_wait_for_long_to_go_home() {
+    passes("objects_do_not_wait_for_long_to_go_home.c", &[], &[Setting::FakeNodes]);
+}
+
+#[test]
 fn large_blocks_freed_elsewhere_serve_again() {
     passes("large_blocks_freed_elsewhere_serve_again.c", &[], &[Setting::FakeNodes]);
 }

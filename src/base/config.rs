@@ -106,6 +106,9 @@ pub(crate) const SLAB_SHARED_BYTES: usize = 64 << 20;
 pub(crate) const SLAB_EAGER_BYTES: usize = 32 << 10;
 /// Objects of one other node that a CPU's slab holds before they go home.
 pub(crate) const REMOTE_OBJECTS: usize = 64;
+/// Calls of slow paths on a CPU between two looks at what waits there for another node, one node a look: what has
+/// waited from one look to the next, while none of that node left, goes home.
+pub(crate) const AWAY_TICKS: u64 = 64;
 /// Larger objects of another node go home at once: a CPU holds back 2 MiB of a node at most.
 pub(crate) const REMOTE_BYTES_EACH: usize = 32 << 10;
 

@@ -11,7 +11,7 @@ use super::drain::empty;
 use super::flip::Flip;
 use super::slab::Slab;
 use crate::base::classes::Class;
-use crate::base::config::{BATCH_MAX, RUN_BYTES};
+use crate::base::config::{AWAY_TICKS, BATCH_MAX, RUN_BYTES};
 use crate::base::ids::{CpuId, LaneId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::slab::Homecoming;
@@ -43,6 +43,8 @@ pub(super) struct Cpu {
     pub(super) drained: AtomicU64,
     /// Objects that left for their home, another node than this CPU's.
     sent_home: AtomicU64,
+    /// Bit n: objects left for node n since that was last looked at.
+    leaving: AtomicU64,
 }
 
 /// A thread's place on a CPU that has a slab.
@@ -51,6 +53,8 @@ pub(super) struct Seat {
     pub(super) cpu: CpuId,
     pub(super) node: NodeIndex,
     pub(super) lane: LaneId,
+    /// The node whose objects have waited on this CPU for long.
+    pub(super) overdue: Option<NodeIndex>,
     record: &'static Cpu,
 }
 
@@ -113,7 +117,8 @@ pub(super) fn seat() -> Option<Seat> {
     if calls == LANE_MISSES {
         record.look_up_lane(cpu);
     }
-    Some(Seat { cpu, node: record.node(), lane: record.lane(), record })
+    let overdue = record.overdue(calls);
+    Some(Seat { cpu, node: record.node(), lane: record.lane(), overdue, record })
 }
 
 /// Counts one up; what was counted before.  By threads of the CPU alone, but for one that has just moved: a
@@ -133,6 +138,11 @@ impl Seat {
     /// Notes that objects left for their home.
     pub(super) fn note_sent_home(&self, objects: usize) {
         self.record.note_sent_home(objects);
+    }
+
+    /// Notes that so many objects of `home` come that they need not wait for long.
+    pub(super) fn note_leaving(&self, home: NodeIndex) {
+        self.record.leaving.fetch_or(1 << home.get(), Ordering::Relaxed);
     }
 
     /// The turn, of [`RUN_BYTES`] each, that `bytes` are taken in, where memory is spread over nodes.  CPUs begin
@@ -193,6 +203,24 @@ impl Cpu {
 
     fn slabs(&self) -> impl Iterator<Item = Slab> {
         self.flip.full().into_iter().filter(|&slab| slab != 0).map(Slab)
+    }
+
+    /// The node whose objects have waited on this CPU for long, if it is time to look, and they have; at the
+    /// slow path number `calls`.
+    fn overdue(&self, calls: u64) -> Option<NodeIndex> {
+        if calls.is_multiple_of(AWAY_TICKS) && topo::nodes() > 1 {
+            self.look_away(calls / AWAY_TICKS)
+        } else {
+            None
+        }
+    }
+
+    #[cold]
+    fn look_away(&self, looks: u64) -> Option<NodeIndex> {
+        let node = NodeIndex::new(usize::try_from(looks % topo::nodes() as u64).unwrap_or(0));
+        let bit = 1 << node.get();
+        let left = self.leaving.fetch_and(!bit, Ordering::Relaxed) & bit != 0;
+        (!left && self.objects(REMOTE_STACK + node.get()) > 0).then_some(node)
     }
 
     fn note_sent_home(&self, objects: usize) {

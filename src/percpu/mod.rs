@@ -41,6 +41,9 @@ pub(crate) fn allocate(class: Class) -> Result<usize, Exhausted> {
 }
 
 fn allocate_at(seat: &Seat, class: Class) -> Result<usize, Exhausted> {
+    if let Some(home) = seat.overdue {
+        send_overdue(seat, home);
+    }
     let mut one = [0];
     // A slab that was just installed, or another CPU's, may have one.
     if rseq::pop(seat.cpu, class.index(), &mut one) == 1 {
@@ -122,6 +125,9 @@ pub(crate) fn free(object: usize, home: NodeIndex, class: Class) {
         spans::give(home, class, &[object], &mut Homecoming::default());
         return;
     };
+    if let Some(home) = seat.overdue {
+        send_overdue(&seat, home);
+    }
     if home != seat.node {
         free_away(&seat, object, home, class);
         return;
@@ -150,7 +156,7 @@ pub(crate) fn free(object: usize, home: NodeIndex, class: Class) {
 fn overflow(seat: &Seat, class: Class) {
     let wanted = class.shape().batch as usize;
     if policy::is_mixed() {
-        send_down(seat, class.index(), wanted);
+        send_down::<BATCH_MAX>(seat, class.index(), wanted);
         return;
     }
     let mut batch = [0; BATCH_MAX];
@@ -172,17 +178,27 @@ fn free_away(seat: &Seat, object: usize, home: NodeIndex, class: Class) {
         seat.note_served();
         return;
     }
-    seat.note_sent_home(send_down(seat, REMOTE_STACK + home.get(), BATCH_MAX));
+    seat.note_leaving(home);
+    seat.note_sent_home(send_down::<BATCH_MAX>(seat, REMOTE_STACK + home.get(), BATCH_MAX));
     if !push() {
         seat.note_sent_home(1);
         transfer::give(home, seat.lane, class, &[object], &mut Homecoming::default());
     }
 }
 
-/// Makes room on a stack of objects of several classes or nodes: `wanted` of them go home; how many did.
+/// Sends some of the objects home that have waited for long: few at once, on less stack than others have.
+#[cold]
 #[inline(never)]
-fn send_down(seat: &Seat, stack: usize, wanted: usize) -> usize {
-    let mut batch = [0; BATCH_MAX];
+fn send_overdue(seat: &Seat, home: NodeIndex) {
+    const FEW: usize = BATCH_MAX / 4;
+    seat.note_sent_home(send_down::<FEW>(seat, REMOTE_STACK + home.get(), FEW));
+}
+
+/// Makes room on a stack of objects of several classes or nodes: `wanted` of them go home, at most `MOST`; how
+/// many did.
+#[inline(never)]
+fn send_down<const MOST: usize>(seat: &Seat, stack: usize, wanted: usize) -> usize {
+    let mut batch = [0; MOST];
     let got = rseq::pop(seat.cpu, stack, &mut batch[..wanted]);
     let mut back = Homecoming::default();
     transfer::sort(&mut batch[..got], |home, class, batch| {
