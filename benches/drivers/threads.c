@@ -12,6 +12,9 @@ enum {
     LIVE = 256,             /* objects alive in a thread */
     CHURN_CHUNKS = 10,      /* chunks of the rows with 2 and 16 threads ... */
     CHURN_OPS = 4000000,    /* ... each of so many replacements in all threads together */
+    SHARED = 4096,          /* objects that all threads replace together ... */
+    MOVES = 400,            /* chunks of the row of a thread that moves ... */
+    MOVE_OPS = 4096,        /* ... each of so many replacements after one move */
     SHORT_CHUNKS = 50,      /* chunks of the row of threads that end ... */
     THREADS_CHUNK = 20,     /* ... each of so many threads, one after the other */
     THREAD_OBJECTS = 16,    /* objects that such a thread allocates and frees */
@@ -148,6 +151,86 @@ static void measure_churn(const struct row *row, int unused)
     print_row(row, CHURN_CHUNKS);
 }
 
+static _Atomic(void *) shared[SHARED];
+
+/* Replaces random objects that mostly another thread allocated. */
+static void *exchange_thread(void *seed)
+{
+    unsigned state = (unsigned)(size_t)seed;
+    for (int chunk = 0; chunk < CHURN_CHUNKS; chunk++) {
+        pthread_barrier_wait(&churn.barrier);
+        for (long i = 0; i < churn.ops; i++) {
+            unsigned r = next_random(&state);
+            void *object = touched(mixed_sizes[(r >> 12) % SIZES]);
+            free(atomic_exchange_explicit(&shared[r % SHARED], object, memory_order_acq_rel));
+        }
+        pthread_barrier_wait(&churn.barrier);
+    }
+    return NULL;
+}
+
+/* Nanoseconds of CPU time of the whole process, for one replacement; `size` counts the threads, half of
+ * them on either CPU. */
+static void measure_exchange(const struct row *row, int unused)
+{
+    pthread_t threads[MOST_THREADS];
+    (void)unused;
+    churn.ops = CHURN_OPS / 2 / (long)row->size;
+    pthread_barrier_init(&churn.barrier, NULL, (unsigned)row->size + 1);
+    for (size_t i = 0; i < row->size; i++) {
+        int cpu = i % 2 ? second_cpu() : home_cpu;
+        start_thread(&threads[i], exchange_thread, (void *)(i + 1), cpu, cpu);
+    }
+    for (int c = 0; c < CHURN_CHUNKS; c++) {
+        double start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+        pthread_barrier_wait(&churn.barrier);
+        pthread_barrier_wait(&churn.barrier);
+        chunk_value[c] = (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start) / (CHURN_OPS / 2);
+    }
+    for (size_t i = 0; i < row->size; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&churn.barrier);
+    for (int i = 0; i < SHARED; i++)
+        free(atomic_exchange(&shared[i], NULL));
+    print_row(row, CHURN_CHUNKS);
+}
+
+static void run_on(int cpu)
+{
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET((size_t)cpu, &cpus);
+    if (sched_setaffinity(0, sizeof cpus, &cpus) != 0)
+        fail("cannot move to another CPU");
+}
+
+static void *moving_thread(void *unused)
+{
+    void *slots[LIVE] = {0};
+    unsigned state = 1;
+    (void)unused;
+    replace(slots, &state, 4 * LIVE);
+    for (int c = 0; c < MOVES; c++) {
+        run_on(c % 2 ? second_cpu() : home_cpu);
+        double start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        replace(slots, &state, MOVE_OPS);
+        chunk_value[c] = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) / MOVE_OPS;
+    }
+    for (int i = 0; i < LIVE; i++)
+        free(slots[i]);
+    return NULL;
+}
+
+/* Nanoseconds of CPU time for one replacement, by a thread that changes its CPU after each chunk. */
+static void measure_moving(const struct row *row, int chunks)
+{
+    pthread_t thread;
+    (void)chunks;
+    start_thread(&thread, moving_thread, NULL, home_cpu, second_cpu());
+    pthread_join(thread, NULL);
+    print_row(row, MOVES);
+}
+
 static void *short_thread(void *unused)
 {
     void *objects[THREAD_OBJECTS];
@@ -181,6 +264,8 @@ static const struct row rows[] = {
     {"handed over 16 KiB", measure_handed, NULL, 16 << 10, 0},
     {"2 threads", measure_churn, NULL, 2, 0},
     {"16 threads", measure_churn, NULL, 16, 0},
+    {"4 threads all to all", measure_exchange, NULL, 4, 0},
+    {"moving thread", measure_moving, NULL, 0, 0},
     {"thread start and end", measure_short_threads, NULL, 0, 0},
 };
 

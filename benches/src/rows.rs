@@ -142,6 +142,8 @@ pub const ROWS: &[Row] = &[
     row("handed over 16 KiB", Program::Threads, "ns", HANDED),
     row("2 threads", Program::Threads, "ns", EVEN),
     row("16 threads", Program::Threads, "ns", EVEN),
+    row("4 threads all to all", Program::Threads, "ns", HANDED),
+    row("moving thread", Program::Threads, "ns", HANDED),
     row("thread start and end", Program::Threads, "us", NONE),
     row("start of /bin/true", Program::Startup, "us", START),
     row("resident of 200 threads", Program::Resident, "MiB", EVEN),
