@@ -39,7 +39,7 @@ pub(crate) fn take(
 fn take_racked(slice: &Slice, lane: LaneId, class: Class, batch: &mut [usize]) -> usize {
     (0..LANES_MAX)
         .filter_map(|step| Racks::of(slice, lane.after(step))?.get(class))
-        .map(|rack| rack.take(batch))
+        .map(|rack| rack.fill(batch))
         .find(|&taken| taken > 0)
         .unwrap_or(0)
 }
@@ -219,6 +219,20 @@ impl RackOf {
                 self.word(tray, index).store(object, Ordering::Relaxed);
             }
         })
+    }
+
+    /// Takes batches that fit until there is no room for another; how many objects.  What comes home from
+    /// elsewhere comes in small batches, of several classes at once.
+    fn fill(self, batch: &mut [usize]) -> usize {
+        let mut taken = 0;
+        while let Some(rest) = batch.get_mut(taken..).filter(|rest| !rest.is_empty()) {
+            let more = self.take(rest);
+            if more == 0 {
+                break;
+            }
+            taken += more;
+        }
+        taken
     }
 
     /// Takes a batch that fits; how many objects.
