@@ -71,7 +71,7 @@ counts: build ## the instructions of the hit paths, against benches/counts.txt
 aarch64: ## cross-built, its fallback run under qemu-user
 	@scripts/aarch64
 
-mutants: ## a library without the proof that a drain needs: the stress notices
+mutants: ## faults put in on purpose: the stress and the injected refusals find them
 	@scripts/mutants
 
 programs-ci: build ## CI's list of real programs, on fake nodes too

@@ -98,7 +98,9 @@ impl Slice {
         while start < end {
             let stop = self.next_set(start, end, |map| !map.resident());
             let address = self.base() + CompoundId(start).offset();
-            if mem::decommit(address, (stop - start) as usize * COMPOUND_BYTES).is_ok() {
+            let gone = mem::decommit(address, (stop - start) as usize * COMPOUND_BYTES).is_ok();
+            // Broken on purpose, for the test that shows that injected faults find it.
+            if cfg!(mutant = "refusal") || gone {
                 self.for_each_map(start, stop - start, |map, mask| clear(&map.dirty, mask));
                 self.resident.fetch_sub(stop - start, Ordering::Relaxed);
                 purged += stop - start;
