@@ -79,10 +79,10 @@ mod sys {
 pub use base::nodemask::NodeMask;
 #[cfg(not(loom))]
 pub use front::{
-    Census, HomeNode, NodeError, Usage, alloc, alloc_aligned, alloc_on_node, alloc_zeroed,
-    calls_until_failure, check, drain_all, drain_cpu, fail_call, fail_calls, fit_address_space,
-    free, migrate, node_of, pages_of, print_stats, process_policy, realloc, set_policy, stats_json,
-    trim, usable_size,
+    Census, FreeBlocks, HomeNode, NodeError, Usage, alloc, alloc_aligned, alloc_on_node,
+    alloc_zeroed, calls_until_failure, check, drain_all, drain_cpu, fail_call, fail_calls,
+    fit_address_space, free, migrate, node_of, pages_of, print_stats, process_policy, realloc,
+    set_policy, stats_json, trim, usable_size,
 };
 #[cfg(not(loom))]
 pub use percpu::{Drained, How};

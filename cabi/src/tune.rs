@@ -3,7 +3,7 @@
 //! | `mallinfo2` | here |
 //! |---|---|
 //! | `arena` | bytes of the compounds that blocks of up to 1 MiB are cut from, and of free ones that keep their pages |
-//! | `ordblks` | free objects in spans, and free compounds that keep their pages |
+//! | `ordblks` | free objects in spans, ranges of free runs, and free compounds that keep their pages |
 //! | `smblks`, `fsmblks` | free objects in caches, of CPUs and between them; their bytes |
 //! | `hblks`, `hblkhd` | blocks over 1 MiB that the program holds; their usable bytes |
 //! | `usmblks` | 0, as in glibc |
@@ -13,12 +13,13 @@
 //!
 //! `uordblks` is exact while no other thread allocates or frees ([`Usage`] says what else may be counted in
 //! it).  A block's header costs nothing here, so that it is the sum of `malloc_usable_size`.
-//! `mallinfo` is the same in ints, each at most `INT_MAX`, where glibc's wrap around.
+//! `malloc_info` lists, by size, the free blocks that `ordblks` and `smblks` count: together less than `fordblks` by what
+//! is cut off between blocks.  `mallinfo` is the same in ints, each at most `INT_MAX`, where glibc's wrap around.
 #![allow(unsafe_code, reason = "exported names, and the contracts of C")]
 
 use core::ffi::{c_char, c_int, c_void};
 
-use homenode_core::Usage;
+use homenode_core::{FreeBlocks, Usage};
 
 unsafe extern "C" {
     /// dprintf(3), which keeps what it formats on the stack.
@@ -174,21 +175,51 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut c_void) -> c_i
     let stream = stream.cast();
     // SAFETY: the caller's contract, here and below; formats match their arguments.
     let mut last = unsafe { libc::fprintf(stream, c"<malloc version=\"1\">\n".as_ptr()) };
+    let mut sum = Usage::default();
     for node in 0..Usage::nodes() {
-        let Some(usage) = Usage::of_node(node) else { continue };
         // SAFETY: as above.
-        unsafe { libc::fprintf(stream, c"<heap nr=\"%zu\">\n<sizes>\n</sizes>\n".as_ptr(), node) };
-        // SAFETY: as above.
-        unsafe { write_totals(stream, &Mallinfo2::from(&usage)) };
-        // SAFETY: as above.
-        last = last.min(unsafe { libc::fprintf(stream, c"</heap>\n".as_ptr()) });
+        if let Some((usage, written)) = unsafe { write_heap(stream, node) } {
+            sum = sum + usage;
+            last = last.min(written);
+        }
     }
-    let info = Mallinfo2::take();
     // SAFETY: as above.
-    last = last.min(unsafe { write_totals(stream, &info) });
+    last = last.min(unsafe { write_totals(stream, &Mallinfo2::from(&sum)) });
     // SAFETY: as above.
     last = last.min(unsafe { libc::fprintf(stream, c"</malloc>\n".as_ptr()) });
     if last < 0 { -1 } else { 0 }
+}
+
+/// Writes a node's numbers.  None where it has none; negative: the stream takes no more.
+///
+/// # Safety
+/// `stream` is an open stream of C.
+unsafe fn write_heap(stream: *mut libc::FILE, node: usize) -> Option<(Usage, c_int)> {
+    if !Usage::has_node(node) {
+        return None;
+    }
+    // SAFETY: the caller's contract, here and below; formats match their arguments.
+    unsafe { libc::fprintf(stream, c"<heap nr=\"%zu\">\n<sizes>\n".as_ptr(), node) };
+    let usage = Usage::of_node_by_size(node, |blocks| {
+        let FreeBlocks { from, to, bytes, count } = blocks;
+        // SAFETY: as above.
+        unsafe {
+            libc::fprintf(
+                stream,
+                c"  <size from=\"%lu\" to=\"%lu\" total=\"%lu\" count=\"%lu\"/>\n".as_ptr(),
+                from,
+                to,
+                bytes,
+                count,
+            )
+        };
+    })?;
+    // SAFETY: as above.
+    unsafe { libc::fprintf(stream, c"</sizes>\n".as_ptr()) };
+    // SAFETY: as above.
+    unsafe { write_totals(stream, &Mallinfo2::from(&usage)) };
+    // SAFETY: as above.
+    Some((usage, unsafe { libc::fprintf(stream, c"</heap>\n".as_ptr()) }))
 }
 
 /// The elements that a heap and the whole have.  Negative: the stream takes no more.

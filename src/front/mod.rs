@@ -26,7 +26,7 @@ pub use limits::{fit_address_space, fit_locked_memory, fit_physical_memory, note
 pub use place::{NodeError, alloc_on_node, migrate, node_of, pages_of, process_policy, set_policy};
 pub use report::{print_stats, stats_json};
 pub use stats::{Census, calls_until_failure, check, fail_call, fail_calls};
-pub use usage::Usage;
+pub use usage::{FreeBlocks, Usage};
 
 use busy::Busy;
 use checked::Call;

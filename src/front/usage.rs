@@ -16,7 +16,7 @@ use core::ops::Add;
 
 use super::start;
 use crate::base::classes::Class;
-use crate::base::config::COMPOUND_BYTES;
+use crate::base::config::{COMPOUND_BYTES, RUN_BYTES};
 use crate::base::ids::NodeIndex;
 use crate::{pageheap, percpu, region, slab, topo, transfer};
 
@@ -31,7 +31,7 @@ pub struct Usage {
     pub cached: u64,
     /// Bytes of those.
     pub cached_bytes: u64,
-    /// Free objects in spans.
+    /// Free objects in spans, and ranges of adjacent free runs beside them.
     pub free: u64,
     /// Blocks over 1 MiB that the program holds.
     pub large: u64,
@@ -39,6 +39,25 @@ pub struct Usage {
     pub large_bytes: u64,
     /// Free compounds that keep their pages: what a trim gives back.
     pub resident: u64,
+}
+
+/// Free blocks of about one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FreeBlocks {
+    /// Bytes of the smallest.
+    pub from: u64,
+    /// Bytes of the largest.
+    pub to: u64,
+    /// The sum of their bytes.
+    pub bytes: u64,
+    /// How many.
+    pub count: u64,
+}
+
+impl FreeBlocks {
+    const fn equal(size: u64, count: u64) -> Self {
+        Self { from: size, to: size, bytes: size * count, count }
+    }
 }
 
 impl Usage {
@@ -54,17 +73,28 @@ impl Usage {
         if start::ensure() { topo::nodes() } else { 0 }
     }
 
+    /// True once the node has given out something.
+    #[must_use]
+    pub fn has_node(node: usize) -> bool {
+        node < Self::nodes() && region::slice(NodeIndex::new(node)).is_open()
+    }
+
     /// Counts on one node; none where that has given out nothing yet.
     #[must_use]
     pub fn of_node(node: usize) -> Option<Self> {
-        if node >= Self::nodes() {
+        Self::of_node_by_size(node, |_| ())
+    }
+
+    /// Counts on one node, and shows the free blocks of each size that has any: objects, in spans and in
+    /// caches, ranges of free runs, and free compounds that keep their pages.  Their numbers add up to
+    /// `cached`, `free` and `resident`; their bytes are all that is cut and not held, but for what is
+    /// left over at the ends of spans.
+    pub fn of_node_by_size(node: usize, mut show: impl FnMut(FreeBlocks)) -> Option<Self> {
+        if !Self::has_node(node) {
             return None;
         }
         let node = NodeIndex::new(node);
         let slice = region::slice(node);
-        if !slice.is_open() {
-            return None;
-        }
         let [cut, _] = pageheap::census(slice);
         let [large, large_bytes, emergency] = pageheap::large::census(slice);
         let [_, _, resident] = slice.census();
@@ -86,7 +116,21 @@ impl Usage {
             usage.cached += waiting;
             usage.cached_bytes += waiting * u64::from(shape.size);
             let room = u64::from(pool.spans) * u64::from(shape.objects);
-            usage.free += room.saturating_sub(pool.out);
+            let free = room.saturating_sub(pool.out);
+            usage.free += free;
+            if free + waiting > 0 {
+                show(FreeBlocks::equal(shape.size.into(), free + waiting));
+            }
+        }
+        let gaps = pageheap::gaps(slice);
+        usage.free += u64::from(gaps.count);
+        if gaps.count > 0 {
+            let [from, to, bytes] = [gaps.shortest, gaps.longest, gaps.runs]
+                .map(|runs| u64::from(runs) * RUN_BYTES as u64);
+            show(FreeBlocks { from, to, bytes, count: gaps.count.into() });
+        }
+        if usage.resident > 0 {
+            show(FreeBlocks::equal(COMPOUND_BYTES as u64, usage.resident));
         }
         Some(usage)
     }

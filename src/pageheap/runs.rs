@@ -4,6 +4,7 @@
 //! serve a request is found first and the others empty.
 #![allow(unsafe_code, reason = "the node's record stands in its slice's metadata")]
 
+use crate::base::bits;
 use crate::base::config::{PAGEHEAP_RECORD_BYTES, RUNS_PER_COMPOUND};
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicU64, Ordering};
@@ -197,6 +198,43 @@ pub(crate) fn census(slice: &Slice) -> [u32; 2] {
         .fold([0, 0], |[compounds, runs], (_, head)| {
             [compounds + 1, runs + head.run_map().count_ones()]
         })
+}
+
+/// Ranges of adjacent free runs, each in one compound: lengths in runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gaps {
+    /// How many.
+    pub(crate) count: u32,
+    /// The sum of their lengths.
+    pub(crate) runs: u32,
+    /// The length of the shortest; 0 where there is none.
+    pub(crate) shortest: u32,
+    /// The length of the longest.
+    pub(crate) longest: u32,
+}
+
+impl Gaps {
+    /// Adds those of a compound whose run map is `map`.
+    fn add(&mut self, map: u64) {
+        let mut free = !map;
+        while free != 0 {
+            let start = free.trailing_zeros();
+            let length = (free >> start).trailing_ones();
+            free &= !bits::range(start, length);
+            self.shortest = if self.count == 0 { length } else { self.shortest.min(length) };
+            self.longest = self.longest.max(length);
+            self.count += 1;
+            self.runs += length;
+        }
+    }
+}
+
+/// The free runs of compounds cut into runs.
+pub(crate) fn gaps(slice: &Slice) -> Gaps {
+    let mut gaps = Gaps::default();
+    let cut = compounds(slice).filter(|(_, head)| head.state() == State::Runs);
+    cut.for_each(|(_, head)| gaps.add(head.run_map()));
+    gaps
 }
 
 /// The sum of all refcounts of compounds cut into runs: runs handed out, and pins.

@@ -1,5 +1,5 @@
 /* Prints malloc_info to standard output and, to standard error, what mallinfo2 said at the same moment:
- * used, cached and free bytes, large blocks and their bytes. */
+ * used, cached and free bytes, large blocks and their bytes, and free blocks. */
 #include "check.h"
 
 int main(void) {
@@ -11,7 +11,8 @@ int main(void) {
     CHECK(malloc(5 << 20) && malloc(7 << 20));
     struct mallinfo2 info = mallinfo2();
     CHECK(malloc_info(0, stdout) == 0 && fflush(stdout) == 0);
-    dprintf(2, "%zu %zu %zu %zu %zu", info.arena, info.fsmblks, info.fordblks, info.hblks, info.hblkhd);
+    dprintf(2, "%zu %zu %zu %zu %zu %zu", info.arena, info.fsmblks, info.fordblks, info.hblks, info.hblkhd,
+            info.smblks + info.ordblks);
 
     int refused = malloc_info(1, stdout);
     CHECK(refused == EINVAL);
