@@ -99,8 +99,8 @@ pub mod seam {
     pub use crate::base::config::{CPUS_MAX, RUN_SHIFT};
     pub use crate::front::{
         check_size, checks_fully, die_of_no_new, die_of_panic, die_of_stranger, fit_locked_memory,
-        fit_physical_memory, free_if_ours, note_locked, say_aside, serves, slow_alloc,
-        usable_before_realloc, vfork_begin, vfork_end,
+        fit_physical_memory, free_if_ours, keep_resident, note_locked, say_aside, serves,
+        slow_alloc, usable_before_realloc, vfork_begin, vfork_end,
     };
     #[cfg(target_arch = "aarch64")]
     pub use crate::sys::arch::SYS_CLONE;

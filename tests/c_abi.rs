@@ -49,6 +49,17 @@ fn malloc_info_is_xml_that_agrees_with_mallinfo() {
 }
 
 #[test]
+fn mallopt_answers_as_glibc() {
+    Run::plain(&compile("mallopt_answers_as_glibc.c", &[])).passes();
+    passes("mallopt_answers_as_glibc.c", &[], &[Setting::Default]);
+}
+
+#[test]
+fn mallopt_keeps_free_memory() {
+    passes("mallopt_keeps_free_memory.c", &[], EVERY_SETTING);
+}
+
+#[test]
 fn objects_do_not_overlap() {
     passes("objects_do_not_overlap.c", &[], EVERY_SETTING);
 }

@@ -26,15 +26,34 @@ unsafe extern "C" {
     fn dprintf(fd: c_int, format: *const c_char, ...) -> c_int;
 }
 
-/// Nothing of glibc's malloc is tunable here: every option is refused (0).
+/// Largest `M_MXFAST`, in bytes: glibc 2.36, `MAX_FAST_SIZE`.
+const MXFAST_MAX: c_int = 160;
+
+/// glibc's answers, 1 also for options that it does not know, since programs end where they get 0.  With an effect
+/// here:
+///
+/// | option | here |
+/// |---|---|
+/// | `M_TRIM_THRESHOLD` | bytes of free compounds that each node keeps resident; below zero: all |
+/// | `M_PERTURB` | refused (0) unless it is 0: a hit fills no memory, and what asks for it would be seen to be missing |
+/// | others | advice about arenas and the heap's end, which are not here: taken, without effect |
 #[unsafe(no_mangle)]
 pub extern "C" fn mallopt(option: c_int, value: c_int) -> c_int {
     set_option(option, value)
 }
 
 /// [`mallopt`], not the one that another library may put before it.
-pub(crate) const fn set_option(_option: c_int, _value: c_int) -> c_int {
-    0
+pub(crate) fn set_option(option: c_int, value: c_int) -> c_int {
+    let is_taken = match option {
+        libc::M_MXFAST => (0..=MXFAST_MAX).contains(&value),
+        libc::M_PERTURB => value == 0,
+        libc::M_TRIM_THRESHOLD => {
+            homenode_core::seam::keep_resident(usize::try_from(value).unwrap_or(usize::MAX));
+            true
+        }
+        _ => true,
+    };
+    c_int::from(is_taken)
 }
 
 /// Drains all caches and gives free pages back, whatever `pad` asks to keep; 1 if pages went back.

@@ -38,6 +38,12 @@ pub fn note_locked(locked: bool) {
     }
 }
 
+/// Lets each node keep up to `bytes` of free memory resident, whatever is in use; all of it where that is
+/// `usize::MAX`.
+pub fn keep_resident(bytes: usize) {
+    region::keep_resident(bytes);
+}
+
 /// Half of what a limit leaves beside all that is in use; none where it leaves nothing, so that no cut would
 /// help.
 fn left_of(limit: usize) -> Option<usize> {

@@ -22,7 +22,9 @@ mod usage;
 pub use drain::{drain_all, drain_cpu, trim};
 pub use global::HomeNode;
 pub use life::{vfork_begin, vfork_end};
-pub use limits::{fit_address_space, fit_locked_memory, fit_physical_memory, note_locked};
+pub use limits::{
+    fit_address_space, fit_locked_memory, fit_physical_memory, keep_resident, note_locked,
+};
 pub use place::{NodeError, alloc_on_node, migrate, node_of, pages_of, process_policy, set_policy};
 pub use report::{print_stats, stats_json};
 pub use stats::{Census, calls_until_failure, check, fail_call, fail_calls};

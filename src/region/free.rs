@@ -20,8 +20,17 @@ use crate::base::config::{
     COMPOUND_BYTES, FREE_RESIDENT_FRACTION, FREE_RESIDENT_HARD, FREE_RESIDENT_MIN, RANGES_SEARCHED,
 };
 use crate::base::ids::CompoundId;
-use crate::base::sync::{AtomicU64, Ordering};
+use crate::base::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::mem;
+
+/// Free compounds of a slice that may keep their pages, and one more; 0: as many as what is in use allows.
+static RESIDENT_MAX: AtomicU32 = AtomicU32::new(0);
+
+/// Lets the free compounds of each node keep their pages up to `bytes`, whatever is in use.
+pub(crate) fn keep_resident(bytes: usize) {
+    let compounds = u32::try_from(bytes / COMPOUND_BYTES).unwrap_or(u32::MAX).min(u32::MAX - 1);
+    RESIDENT_MAX.store(compounds + 1, Ordering::Relaxed);
+}
 
 /// The bits of 64 compounds.
 #[repr(C, align(32))]
@@ -112,6 +121,9 @@ impl Slice {
 
     /// Free compounds that may keep their pages.
     fn cap(&self) -> u32 {
+        if let Some(chosen) = RESIDENT_MAX.load(Ordering::Relaxed).checked_sub(1) {
+            return chosen;
+        }
         let [used, free, _] = self.census();
         (used.saturating_sub(free) / FREE_RESIDENT_FRACTION).max(FREE_RESIDENT_MIN)
     }

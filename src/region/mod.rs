@@ -17,6 +17,7 @@ use core::ops::Range;
 
 pub(crate) use compound::{Head, Left, State};
 pub(crate) use extent::note_locked;
+pub(crate) use free::keep_resident;
 pub(crate) use geometry::Geometry;
 pub(crate) use moves::seams;
 pub(crate) use slice::{Exhausted, Slice};
