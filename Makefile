@@ -4,7 +4,7 @@ CARGO ?= cargo
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help build install demo test test-programs bench stress fuzz clean
+.PHONY: help build install demo test test-programs bench stress fuzz fuzz-minimise clean
 .PHONY: packages-ci lint unit loom miri counts aarch64 mutants programs-ci stress-short fuzz-short
 
 help: ## list the targets
@@ -42,6 +42,9 @@ stress: build ## the tagged-object stress: make stress SECONDS=600 (of each of i
 
 fuzz: ## programs of operations, guided by what they reach: make fuzz SECONDS=600
 	@scripts/fuzz $(SECONDS)
+
+fuzz-minimise: ## the kept corpus without the inputs that reach nothing of their own
+	@scripts/fuzz minimise
 
 clean: ## remove what was built
 	$(CARGO) clean
