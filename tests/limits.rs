@@ -128,6 +128,17 @@ fn a_strict_sandbox_suffices() {
 }
 
 #[test]
+fn a_strict_sandbox_may_run_out_of_memory() {
+    let program = compile("a_strict_sandbox_may_run_out_of_memory.c", &[]);
+    for &setting in EVERY_SETTING {
+        for what in ["alone", "idle", "busy"] {
+            let run = Run::on_homenode(&program, setting).args(&[what]);
+            run.env("HOMENODE_SLICE", "64").passes();
+        }
+    }
+}
+
+#[test]
 fn a_sandbox_from_the_start_suffices_and_is_silent() {
     let program = compile("a_sandbox_from_the_start_suffices.c", &[]);
     for &setting in EVERY_SETTING {

@@ -182,7 +182,7 @@ fn alloc_class(class: Class) -> *mut u8 {
     pointer(prepare_and(|| percpu::allocate(class).ok()))
 }
 
-/// Runs `take`, and once more after everything that is cached has gone back, before it gives up.
+/// Runs `take`, and once more after what can be had of all that is cached has gone back, before it gives up.
 fn prepare_and<T>(take: impl Fn() -> Option<T>) -> Option<T> {
     if !prepare() {
         return None;

@@ -1,6 +1,6 @@
 //! Drains: a CPU's objects go to the layers below, asked for from any CPU.
 //!
-//! Two proofs that no section uses the old slab any more:
+//! Three proofs that no section uses the old slab any more:
 //!
 //! 1. *Fence*: `membarrier` makes the CPU's section, if there is one, start again.  It interrupts the
 //!    CPU when that runs this process.
@@ -8,12 +8,13 @@
 //!    been seen asleep or on another CPU once: it has left its section, and its next one sees the new
 //!    table entry.  A CPU where one task computes without ever missing stays unanswered; that is a
 //!    state (Asked), which the next drain finds and goes on from: it never flips twice.
+//! 3. *Alone*: libc says that the process has one thread, which is here.
 
 use super::census::cpus;
 use super::cpus::{Cpu, Phase, record};
 use super::slab::Slab;
 use crate::base::ids::CpuId;
-use crate::base::sync::Ordering;
+use crate::base::sync::{Ordering, spin_loop};
 use crate::slab::Homecoming;
 use crate::sys::arch::STACKS;
 use crate::sys::cpu::{Tasks, tasks_on};
@@ -44,6 +45,10 @@ pub enum Drained {
 /// Rounds that a quiet drain looks for an answer before it is pending.
 const ROUNDS: u32 = 4;
 
+/// Pauses in which a request that found no memory waits for CPUs that it has asked: some 20 us, in which a
+/// thread that allocates comes to a slow path for sure, since each of its calls is one.
+const REPLY_PAUSES: u32 = 500;
+
 /// Drains one CPU.  A CPU without a slab, or beyond the table, has nothing to drain.
 pub(crate) fn drain_cpu(cpu: CpuId, how: How) -> Drained {
     let prove = |cpu| match how {
@@ -62,12 +67,36 @@ pub(crate) fn drain_all(how: How) -> Drained {
     })
 }
 
-/// Brings home what can be had at once, for a request that found no memory: on little stack, so
-/// without the quiet proof's buffers and without sorting.
+/// Brings home what can be had for a request that found no memory, with memory operations alone: a sandbox
+/// entered since the start may end a program that asks for a fence or reads files.  This CPU's objects come at
+/// once, and all others' while there is no other thread.  Otherwise CPUs are asked; where a thread runs that comes
+/// to a slow path soon, it answers, and what it had comes, too.  What CPUs have that are silent comes with a later
+/// drain, or with the next request that finds no memory after they answered.
 pub(crate) fn reclaim() {
-    for cpu in cpus() {
-        drain_proved(cpu, |cpu| rseq::can_fence() && rseq::fence_cpu(cpu).is_ok(), |_| ());
+    let is_alone = process::has_one_thread();
+    let mut asked = 0;
+    for (cpu, record) in cpus().filter_map(|cpu| Some((cpu, record(cpu)?))) {
+        let was_live = record.phase() == Phase::Live;
+        drain_proved(cpu, |_| is_alone, |_| ());
+        asked += u32::from(was_live && record.phase() == Phase::Asked);
     }
+    for _ in 0..REPLY_PAUSES {
+        if asked == 0 {
+            break;
+        }
+        spin_loop();
+        asked = asked.saturating_sub(cpus().map(|cpu| u32::from(collect_answer(cpu))).sum());
+    }
+}
+
+/// Sends home what a CPU had that has answered; true if it has.
+fn collect_answer(cpu: CpuId) -> bool {
+    let Some(record) = record(cpu).filter(|record| record.phase() == Phase::Answered) else {
+        return false;
+    };
+    let _held = record.enter(cpu);
+    let slab = if record.phase() == Phase::Answered { record.collect(cpu) } else { None };
+    slab.map(|slab| empty(record, slab, &|_: &mut [usize]| ())).is_some()
 }
 
 fn quiet_proof(cpu: CpuId) -> bool {

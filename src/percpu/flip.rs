@@ -18,6 +18,7 @@
 //! | first use (`settle`) | the CPU | Absent | Live | there is none |
 //! | fenced drain (`ask`, fence, `collect`) | any | Live, Asked | Live | the fence |
 //! | quiet drain (`ask`, later `collect`) | any | Live, Asked, Answered | Asked, Live | an answer, or every task seen away |
+//! | request without memory (`ask`, later `collect`) | any | Live, Asked, Answered | Asked, Live | an answer, or there is no other thread |
 //! | own drain (`exchange`) | the CPU | Live | Live | its own section |
 //! | answer (`settle`) | the CPU | Asked | Answered | its own section |
 //! | child of fork (`forget`) | any | all, if the lock was left behind | Absent | no other thread is left; what the slabs held is lost to the child |

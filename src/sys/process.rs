@@ -12,7 +12,7 @@ use super::fault::{Call, admit, refused};
 use super::generation::count_once;
 use super::mem::{self, call};
 use super::rseq;
-use crate::base::sync::{AtomicU32, AtomicUsize, Ordering};
+use crate::base::sync::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 /// The word of the wiped page in a process that has been seen.
 const SEEN: u32 = 1;
@@ -104,6 +104,14 @@ pub(crate) fn generation() -> u32 {
 pub(super) fn survived(owner: usize, generation: u32) -> bool {
     let born = SURVIVOR_BORN.load(Ordering::Relaxed);
     owner == SURVIVOR.load(Ordering::Relaxed) / 64 * 64 && born != 0 && generation + 1 >= born
+}
+
+/// True only while the calling thread is the process's only one, as far as libc can tell without a system call.
+/// glibc 2.32, `__libc_single_threaded`.
+pub(crate) fn has_one_thread() -> bool {
+    let word = crate::__weak_symbol!("__libc_single_threaded");
+    // SAFETY: libc defines the symbol as a char, which it writes for as long as the program runs.
+    word != 0 && unsafe { mem::record::<AtomicU8>(word) }.load(Ordering::Relaxed) != 0
 }
 
 static VFORKS: AtomicU32 = AtomicU32::new(0);
