@@ -139,12 +139,24 @@ fn a_static_program_finds_every_name() {
 #[test]
 fn a_failing_new_throws_in_a_static_program() {
     let archive = archive();
-    let flags = ["-static", "-DCHECK_STATIC", &archive.to_string_lossy()];
+    // Linkers warn of static programs that name dlopen.
+    let fatal = "-Wl,--fatal-warnings";
+    let flags = ["-static", "-DCHECK_STATIC", fatal, &archive.to_string_lossy()];
     let program = compile("a_failing_new_calls_the_handler.cc", &flags);
     let names = tool("nm", &["--defined-only"], &program);
     assert!(names.contains("homenode"), "the archive is not linked in");
     Run::plain(&program).passes();
     Run::plain(&program).env("HOMENODE_RSEQ", "off").passes();
+}
+
+#[test]
+fn a_failing_new_throws_in_a_library_that_is_loaded_late() {
+    let program = compile("a_late_library_fails_as_cxx_does.c", &[]);
+    let library = compile_library("a_failing_new_calls_the_handler.cc");
+    Run::plain(&program).args(&[&library]).passes();
+    for &setting in EVERY_SETTING {
+        Run::on_homenode(&program, setting).args(&[&library]).passes();
+    }
 }
 
 /// A program that includes our header and is linked with `-lhomenode`.

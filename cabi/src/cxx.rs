@@ -4,7 +4,7 @@
 //! with the caller's arguments and return address: it calls the `new_handler` and throws, and no
 //! exception crosses a frame of ours.  That own new calls malloc, which fails again and makes it
 //! throw, or succeeds after the handler freed something.  A nothrow new goes to libstdc++'s in the same
-//! way, which catches.
+//! way, which catches.  In a static program, where ours is the only one, the loop and the catching are ours.
 #![allow(unsafe_code, reason = "exported names, naked functions, and the contracts of C++")]
 
 use core::ffi::c_void;
@@ -47,14 +47,30 @@ pub extern "C" fn _Znam(size: usize) -> *mut c_void {
     homenode_core::__alloc_hit!(new_array_missed)
 }
 
+/// Calls the `new_handler`, and catches what it throws: 1 if it returned, 0 otherwise.
+#[unsafe(naked)]
+extern "C" fn handler_returns() -> usize {
+    homenode_core::__handler_returns!(next::new_handler)
+}
+
 #[unsafe(naked)]
 extern "C" fn new_nothrow_missed(_size: usize) -> *mut c_void {
-    homenode_core::__nothrow_new!(new_slow, next::operator_new_nothrow)
+    homenode_core::__nothrow_new!(
+        new_slow,
+        next::operator_new_nothrow,
+        next::new_handler,
+        handler_returns
+    )
 }
 
 #[unsafe(naked)]
 extern "C" fn new_array_nothrow_missed(_size: usize) -> *mut c_void {
-    homenode_core::__nothrow_new!(new_slow, next::operator_new_array_nothrow)
+    homenode_core::__nothrow_new!(
+        new_slow,
+        next::operator_new_array_nothrow,
+        next::new_handler,
+        handler_returns
+    )
 }
 
 /// `operator new(size_t, std::nothrow_t const&)`
@@ -95,7 +111,12 @@ pub extern "C" fn _ZnwmSt11align_val_tRKSt9nothrow_t(
     align: usize,
     nothrow: *const c_void,
 ) -> *mut c_void {
-    homenode_core::__nothrow_new!(new_aligned_slow, next::operator_new_aligned_nothrow)
+    homenode_core::__nothrow_new!(
+        new_aligned_slow,
+        next::operator_new_aligned_nothrow,
+        next::new_handler,
+        handler_returns
+    )
 }
 
 /// `operator new[](size_t, std::align_val_t, std::nothrow_t const&)`
@@ -106,7 +127,12 @@ pub extern "C" fn _ZnamSt11align_val_tRKSt9nothrow_t(
     align: usize,
     nothrow: *const c_void,
 ) -> *mut c_void {
-    homenode_core::__nothrow_new!(new_aligned_slow, next::operator_new_array_aligned_nothrow)
+    homenode_core::__nothrow_new!(
+        new_aligned_slow,
+        next::operator_new_array_aligned_nothrow,
+        next::new_handler,
+        handler_returns
+    )
 }
 
 /// A delete: the hit path of free; a sized one expects the class of its size.

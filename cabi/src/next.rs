@@ -4,7 +4,7 @@
 //! ends the program.
 #![allow(unsafe_code, reason = "symbols of other libraries")]
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// 0: not looked for yet.
@@ -21,6 +21,7 @@ static POSIX_MEMALIGN: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static FREE: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static REALLOC: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static USABLE_SIZE: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
+static GET_NEW_HANDLER: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static NEW: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static NEW_ARRAY: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
 static NEW_ALIGNED: Symbol = Symbol(AtomicUsize::new(UNKNOWN));
@@ -171,10 +172,83 @@ fn operator(symbol: &Symbol, name: &CStr) -> usize {
     if symbol.get() == UNKNOWN || symbol.get() == NONE {
         symbol.find(name);
     }
+    if symbol.get() == NONE
+        && let Some(found) = late(name)
+    {
+        symbol.0.store(found, Ordering::Release);
+    }
     match symbol.get() {
         UNKNOWN | NONE => 0,
         address => address,
     }
+}
+
+/// A function of a C++ library that the program has loaded since it started, where `RTLD_NEXT` does not look.
+/// That library then stays: the address is kept.
+fn late(name: &CStr) -> Option<usize> {
+    let library = cxx_library();
+    let dlsym = dlsym().filter(|_| !library.is_null())?;
+    // By name, not as a weak symbol: linkers warn of static programs that name it.
+    // SAFETY: the name is a string.
+    let open = unsafe { dlsym(libc::RTLD_DEFAULT, c"dlopen".as_ptr()) };
+    // SAFETY: libc defines the symbol as a function of this type; null becomes None.
+    let open: Option<unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void> =
+        unsafe { core::mem::transmute(open) };
+    let open = open?;
+    // SAFETY: the caller is code of a library that needs this one, so that its name stays.
+    let handle = unsafe { open(library, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    // SAFETY: the handle was just given; the name is a string.
+    let found = (!handle.is_null()).then(|| unsafe { dlsym(handle, name.as_ptr()) })?;
+    (!found.is_null()).then_some(found as usize)
+}
+
+/// The name of a C++ library that is loaded; null where there is none.  On little stack, unlike a look for a
+/// function that is not there.
+fn cxx_library() -> *const c_char {
+    let mut library: *const c_char = core::ptr::null();
+    let iterate = homenode_core::__weak_symbol!("dl_iterate_phdr");
+    if iterate != 0 {
+        // SAFETY: libc defines the symbol as a function of this type.
+        let iterate: unsafe extern "C" fn(NoteLibrary, *mut c_void) -> c_int =
+            unsafe { core::mem::transmute(iterate) };
+        // SAFETY: the callback gets the pointer that is given here, and writes a `*const c_char` there.
+        unsafe { iterate(note_cxx, (&raw mut library).cast()) };
+    }
+    library
+}
+
+/// What `dl_iterate_phdr` calls for each library.
+type NoteLibrary = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int;
+
+/// Notes the name of a library that C++ programs throw with.
+unsafe extern "C" fn note_cxx(
+    object: *mut libc::dl_phdr_info,
+    _: usize,
+    library: *mut c_void,
+) -> c_int {
+    // SAFETY: the C library gives a live record.
+    let path = unsafe { (*object).dlpi_name };
+    // SAFETY: as above; a name that is not null is a string.
+    let text = if path.is_null() { &[] } else { unsafe { CStr::from_ptr(path) }.to_bytes() };
+    let file = text.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let is_cxx =
+        [b"libstdc++.so".as_slice(), b"libc++abi.so"].iter().any(|name| file.starts_with(name));
+    if is_cxx {
+        // SAFETY: `cxx_library` gave a place for it.
+        unsafe { *library.cast::<*const c_char>() = path };
+    }
+    c_int::from(is_cxx)
+}
+
+/// Address of the `new_handler` that the program has set; 0 where there is none.
+pub(crate) extern "C" fn new_handler() -> usize {
+    let mut get = homenode_core::__weak_symbol!("_ZSt15get_new_handlerv");
+    if get == 0 && !cxx_library().is_null() {
+        get = operator(&GET_NEW_HANDLER, c"_ZSt15get_new_handlerv");
+    }
+    // SAFETY: the C++ library defines the symbol as a function of this type; 0 becomes None.
+    let get: Option<extern "C" fn() -> usize> = unsafe { core::mem::transmute(get) };
+    get.map_or(0, |get| get())
 }
 
 /// Address of the next `operator new(size_t)`.

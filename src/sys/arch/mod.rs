@@ -4,7 +4,7 @@
 //! `thread_pointer`, `thread_block_offset`, `cpu_id_at`, `syscall`, the sections `push_many`,
 //! `pop_many`, `flip_own`, and the macros `__alloc_hit`, `__alloc_class_hit`, `__free_hit`,
 //! `__free_class_hit`, `__free_sized_hit`, `__zeroed_hit`, `__aligned_alloc_hit`, `__posix_memalign_hit`,
-//! `__throwing_new`, `__nothrow_new`, `__vfork`, `__weak_symbol`, `__call`, `__on_aligned_stack`.
+//! `__throwing_new`, `__nothrow_new`, `__handler_returns`, `__vfork`, `__weak_symbol`, `__call`, `__on_aligned_stack`.
 //!
 //! The slab as the sections see it (one per CPU, built by the percpu layer):
 //! ```text
@@ -45,6 +45,26 @@ pub(crate) use own::{
     RSEQ_SIGNATURE, SYS_FORK, SYS_VFORK, UNSOUND_RSEQ, cpu_id_at, flip_own, pop_many, push_many,
     syscall, thread_block_offset, thread_pointer,
 };
+
+/// The table by which a frame of `__handler_returns` catches all that the call from 22 to 33 throws, at 55, and the
+/// pointer to the function that reads it, null in programs without C++.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __catch_all {
+    () => {
+        concat!(
+            ".pushsection .gcc_except_table,\"a\",@progbits\n.balign 4\n.Lhomenode_catch:\n",
+            // Landing pads count from the function's start; types are pointers to pointers.
+            ".byte 0xff, 0x9b\n.uleb128 99f - 66f\n66: .byte 1\n.uleb128 88f - 77f\n",
+            // The call, its landing pad, and its action: the first one.
+            "77: .uleb128 22b - 11b\n.uleb128 33b - 22b\n.uleb128 55b - 11b\n.uleb128 1\n",
+            // That action catches the first type, and is the last; a null type is all types.
+            "88: .byte 1, 0\n.balign 4\n.long 0\n99:\n.popsection\n",
+            ".pushsection .data.rel.ro,\"aw\",@progbits\n.balign 8\n.Lhomenode_personality:\n",
+            ".quad __gxx_personality_v0\n.popsection\n",
+        )
+    };
+}
 
 /// Stacks of a slab: classes first, then one for each other node.
 pub(crate) const STACKS: usize = 192;

@@ -91,30 +91,60 @@ macro_rules! __throwing_new {
     };
 }
 
-/// A nothrow new after its hit path missed: as `__throwing_new`.  Without a `new_handler` the result is null at
-/// once: to throw and catch takes 2 KiB of stack.  With one the next library's new runs the loop of the
-/// standard and catches what is thrown there; where there is none (a static program, or a C program that
-/// loads the C++ library later), the result is null.
+/// A nothrow new after its hit path missed: as `__throwing_new`.  Without a `new_handler`, for which `$handler`
+/// asks, the result is null at once: to throw and catch takes 2 KiB of stack.  With one the next library's new
+/// runs the loop of the standard and catches what is thrown there; where there is none (a static program), that
+/// loop is run here, by `$call`: see `__handler_returns`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __nothrow_new {
-    ($slow:path, $next:path) => {
+    ($slow:path, $next:path, $handler:path, $call:path) => {
         core::arch::naked_asm!(
             concat!(
-                ".weak _ZSt15get_new_handlerv\n.cfi_startproc\n",
+                ".cfi_startproc\n66:\n",
                 $crate::__keeping_arguments!("bl {slow}"),
                 "cbz x9, 22f\nmov x0, x9\nret\n22:\n",
-                $crate::__load_global!("x16", "_ZSt15get_new_handlerv"),
-                "cbz x16, 33f\n",
-                $crate::__keeping_arguments!("blr x16"),
+                $crate::__keeping_arguments!("bl {handler}"),
                 "cbz x9, 33f\n",
                 $crate::__keeping_arguments!("bl {next}"),
-                "cbz x9, 33f\n",
+                "cbz x9, 44f\n",
                 $crate::__next_new!(),
-                "33: mov x0, xzr\nret\n.cfi_endproc",
+                "44:\n",
+                $crate::__keeping_arguments!("bl {call}"),
+                "cbnz x9, 66b\n33: mov x0, xzr\nret\n.cfi_endproc",
             ),
             slow = sym $slow,
             next = sym $next,
+            handler = sym $handler,
+            call = sym $call,
+        )
+    };
+}
+
+/// Calls the `new_handler` that `$handler` names.  1: it returned; 0: there is none, or it has thrown, and what it
+/// threw is caught, as by `catch (...)`.  The table is that of Itanium C++ ABI, Exception Handling, 7.1, in GCC's form.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __handler_returns {
+    ($handler:path) => {
+        core::arch::naked_asm!(
+            concat!(
+                ".weak __gxx_personality_v0, __cxa_begin_catch, __cxa_end_catch\n",
+                ".cfi_startproc\n",
+                ".cfi_personality 0x9b, .Lhomenode_personality\n.cfi_lsda 0x1b, .Lhomenode_catch\n",
+                "11: stp x29, x30, [sp, #-16]!\n.cfi_def_cfa_offset 16\n.cfi_offset x29, -16\n.cfi_offset x30, -8\n",
+                "bl {handler}\ncbz x0, 44f\n22: blr x0\n33: mov x0, #1\n",
+                "44: .cfi_remember_state\nldp x29, x30, [sp], #16\n.cfi_def_cfa_offset 0\n",
+                ".cfi_restore x29\n.cfi_restore x30\nret\n.cfi_restore_state\n",
+                // Landing pad: the frame is as it was at the call, and x0 is the exception.
+                "55:\n",
+                $crate::__load_global!("x16", "__cxa_begin_catch"),
+                "blr x16\n",
+                $crate::__load_global!("x16", "__cxa_end_catch"),
+                "blr x16\nmov x0, xzr\nb 44b\n.cfi_endproc\n",
+                $crate::__catch_all!(),
+            ),
+            handler = sym $handler,
         )
     };
 }

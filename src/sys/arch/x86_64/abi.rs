@@ -66,29 +66,57 @@ macro_rules! __throwing_new {
     };
 }
 
-/// A nothrow new after its hit path missed: as `__throwing_new`.  Without a `new_handler` the result is null at
-/// once: to throw and catch takes 2 KiB of stack.  With one the next library's new runs the loop of the
-/// standard and catches what is thrown there; where there is none (a static program, or a C program that
-/// loads the C++ library later), the result is null.
+/// A nothrow new after its hit path missed: as `__throwing_new`.  Without a `new_handler`, for which `$handler`
+/// asks, the result is null at once: to throw and catch takes 2 KiB of stack.  With one the next library's new
+/// runs the loop of the standard and catches what is thrown there; where there is none (a static program), that
+/// loop is run here, by `$call`: see `__handler_returns`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __nothrow_new {
-    ($slow:path, $next:path) => {
+    ($slow:path, $next:path, $handler:path, $call:path) => {
         core::arch::naked_asm!(
             concat!(
-                ".weak _ZSt15get_new_handlerv\n.cfi_startproc\n",
+                ".cfi_startproc\n66:\n",
                 $crate::__keeping_arguments!("{slow}"),
-                "test rax, rax\njz 22f\nret\n\
-                 22: mov rax, qword ptr [rip + _ZSt15get_new_handlerv@GOTPCREL]\ntest rax, rax\njz 33f\n",
-                $crate::__keeping_arguments!("rax"),
+                "test rax, rax\njz 22f\nret\n22:\n",
+                $crate::__keeping_arguments!("{handler}"),
                 "test rax, rax\njz 33f\n",
                 $crate::__keeping_arguments!("{next}"),
-                "test rax, rax\njz 33f\n",
+                "test rax, rax\njz 44f\n",
                 $crate::__next_new!(),
-                "33: ret\n.cfi_endproc",
+                "44:\n",
+                $crate::__keeping_arguments!("{call}"),
+                "test rax, rax\njnz 66b\n33: ret\n.cfi_endproc",
             ),
             slow = sym $slow,
             next = sym $next,
+            handler = sym $handler,
+            call = sym $call,
+        )
+    };
+}
+
+/// Calls the `new_handler` that `$handler` names.  1: it returned; 0: there is none, or it has thrown, and what it
+/// threw is caught, as by `catch (...)`.  The table is that of Itanium C++ ABI, Exception Handling, 7.1, in GCC's form.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __handler_returns {
+    ($handler:path) => {
+        core::arch::naked_asm!(
+            concat!(
+                ".weak __gxx_personality_v0, __cxa_begin_catch, __cxa_end_catch\n",
+                ".cfi_startproc\n",
+                ".cfi_personality 0x9b, .Lhomenode_personality\n.cfi_lsda 0x1b, .Lhomenode_catch\n",
+                "11: sub rsp, 8\n.cfi_adjust_cfa_offset 8\ncall {handler}\ntest rax, rax\njz 44f\n",
+                "22: call rax\n33: mov eax, 1\n",
+                "44: add rsp, 8\n.cfi_adjust_cfa_offset -8\nret\n",
+                // Landing pad: the frame is as it was at the call, and rax is the exception.
+                ".cfi_adjust_cfa_offset 8\n55: mov rdi, rax\n",
+                "call qword ptr [rip + __cxa_begin_catch@GOTPCREL]\n",
+                "call qword ptr [rip + __cxa_end_catch@GOTPCREL]\nxor eax, eax\njmp 44b\n.cfi_endproc\n",
+                $crate::__catch_all!(),
+            ),
+            handler = sym $handler,
         )
     };
 }
