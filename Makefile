@@ -5,7 +5,7 @@ SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help build install demo test test-programs bench stress fuzz fuzz-minimise clean
-.PHONY: packages-ci lint unit loom miri counts aarch64 mutants programs-ci stress-short fuzz-short
+.PHONY: packages-ci lint unit loom miri counts aarch64 mutants programs-ci stress-short fuzz-short guest
 
 help: ## list the targets
 	@echo 'usage: make TARGET'
@@ -45,6 +45,10 @@ fuzz: ## programs of operations, guided by what they reach: make fuzz SECONDS=60
 
 fuzz-minimise: ## the kept corpus without the inputs that reach nothing of their own
 	@scripts/fuzz minimise
+
+guest: build ## programs in emulated machines with up to 8 nodes
+	-@scripts/install-packages guest
+	$(CARGO) test --profile checked --locked -p homenode-guest-tests --test guest
 
 clean: ## remove what was built
 	$(CARGO) clean
