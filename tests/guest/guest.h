@@ -2,6 +2,7 @@
 #ifndef GUEST_H
 #define GUEST_H
 #include "stats.h"
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 /* The first line of a file of /sys or /proc, without its end, until the next call. */
@@ -22,6 +23,25 @@ static inline void write_line(const char *path, const char *line) {
     if (fd < 0 || write(fd, line, strlen(line)) != (ssize_t)strlen(line))
         FAIL("%s > %s: errno %d", line, path, errno);
     close(fd);
+}
+
+/* Starts the program anew, so that what was set up holds from its first allocation on: argument 2 says so. */
+static inline int is_begun_anew(int argc) { return argc > 2; }
+static inline void begin_anew(char **argv) {
+    char *const again[] = {argv[0], argv[1], "anew", NULL};
+    execv("/proc/self/exe", again);
+    FAIL("exec: errno %d", errno);
+}
+
+/* Makes a control group and moves this process there; the setting is written first. */
+static inline void enter_group(const char *controller, const char *setting, const char *value) {
+    char path[128];
+    snprintf(path, sizeof path, "+%s", controller);
+    write_line("/sys/fs/cgroup/cgroup.subtree_control", path);
+    if (mkdir("/sys/fs/cgroup/homenode", 0755) != 0 && errno != EEXIST) FAIL("mkdir: errno %d", errno);
+    snprintf(path, sizeof path, "/sys/fs/cgroup/homenode/%s", setting);
+    write_line(path, value);
+    write_line("/sys/fs/cgroup/homenode/cgroup.procs", "0");
 }
 
 /* The node of the CPU that runs this. */

@@ -10,8 +10,44 @@ pub(crate) struct Machine {
     pub(crate) cases: &'static [&'static str],
 }
 
-pub(crate) const MACHINES: &[Machine] = &[Machine {
-    name: "three nodes",
-    options: &["--nodes", "3"],
-    cases: &["the_machine_has_nodes.c 3"],
-}];
+pub(crate) const MACHINES: &[Machine] = &[
+    Machine {
+        name: "three nodes",
+        options: &["--nodes", "3"],
+        cases: &[
+            "the_machine_has_nodes.c 3",
+            "rseq_is_libcs.c",
+            "objects_do_not_overlap.c",
+            "threads_come_and_go.c 200",
+            "a_fork_amid_churn_does_not_hang.c 10",
+            "handlers_may_allocate.c 2 3 2000",
+            "drains_bring_objects_home.c",
+            "a_quiet_drain_sees_every_task.c 1",
+            "stress_tagged.c -s 5 -t 6 -p -f 200 -q 200 -k 5 -r 200",
+            "GLIBC_TUNABLES=glibc.pthread.rseq=0 stress_tagged.c -s 5 -t 6 -p -f 200 -q 200 -k 5 -r 200",
+            "overcommit_is_obeyed.c 0",
+            "overcommit_is_obeyed.c 1",
+            "overcommit_is_obeyed.c 2",
+            "a_memory_group_is_enough.c -",
+            "few_maps_suffice.c 1000",
+            "few_maps_suffice.c 200",
+        ],
+    },
+    Machine {
+        name: "kernel 6.1",
+        options: &["--nodes", "2", "--kernel", "6.1"],
+        cases: &[
+            "the_machine_has_nodes.c 2",
+            "rseq_is_libcs.c",
+            "threads_come_and_go.c 200",
+            "a_fork_amid_churn_does_not_hang.c 10",
+            "drains_bring_objects_home.c",
+            "a_quiet_drain_sees_every_task.c 1",
+            "stress_tagged.c -s 5 -t 6 -p -f 200 -q 200 -k 5 -r 200",
+            "GLIBC_TUNABLES=glibc.pthread.rseq=0 stress_tagged.c -s 5 -t 6 -p -f 200 -q 200 -k 5 -r 200",
+            "overcommit_is_obeyed.c 2",
+            "a_memory_group_is_enough.c -",
+            "few_maps_suffice.c 1000",
+        ],
+    },
+];
