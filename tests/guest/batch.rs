@@ -21,7 +21,8 @@ const MARK: &str = "@@guest";
 /// How a program ended.
 #[derive(Clone, Debug)]
 pub(crate) enum Verdict {
-    Passed,
+    /// With the rows of tables that it printed.
+    Passed(String),
     Failed(String),
 }
 
@@ -88,7 +89,10 @@ fn verdict(number: usize, said: &str, last_words: &str) -> Verdict {
         return Verdict::Failed(format!("the machine ended amid it: {rest}{last_words}"));
     };
     match rest.lines().next() {
-        Some("0") => Verdict::Passed,
+        Some("0") => {
+            let rows = own.lines().filter(|line| line.starts_with('|'));
+            Verdict::Passed(rows.map(|row| format!("{row}\n")).collect())
+        }
         Some("137") => {
             Verdict::Failed(format!("killed, if not before, after {PROGRAM_LIMIT} s: {own}"))
         }
@@ -96,10 +100,12 @@ fn verdict(number: usize, said: &str, last_words: &str) -> Verdict {
     }
 }
 
-/// The words of a case, its program compiled.
+/// The words of a case, its program compiled, and a script of this folder by its path.
 fn command(case: &str) -> String {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let word = |word: &str| match word.strip_suffix(".c") {
         Some(stem) => compile(stem).display().to_string(),
+        None if word == "on_peers" => format!("sh {}", here.join(word).display()),
         None => word.to_owned(),
     };
     case.split(' ').map(word).collect::<Vec<_>>().join(" ")

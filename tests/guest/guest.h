@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* The first line of a file of /sys or /proc, without its end, until the next call. */
+/* The first line of a file of /sys or /proc, without its end, until the thread's next call. */
 static inline const char *line_of(const char *path) {
-    static char text[4096];
+    static __thread char text[4096];
     int fd = open(path, O_RDONLY);
     if (fd < 0) FAIL("%s: errno %d", path, errno);
     ssize_t length = read(fd, text, sizeof text - 1);
@@ -44,6 +44,25 @@ static inline void enter_group(const char *controller, const char *setting, cons
     write_line("/sys/fs/cgroup/homenode/cgroup.procs", "0");
 }
 
+enum { NODES_MOST = 64 };
+
+/* The first CPU of a node; negative where it has none, or is not there. */
+static inline int cpu_of_node(int node) {
+    char path[64];
+    snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
+    if (access(path, R_OK) != 0) return -1;
+    const char *list = line_of(path);
+    return *list ? atoi(list) : -1;
+}
+
+/* The nodes that have CPUs, in their order; how many. */
+static inline int nodes_with_cpus(int nodes[NODES_MOST]) {
+    int count = 0;
+    for (int node = 0; node < NODES_MOST; node++)
+        if (cpu_of_node(node) >= 0) nodes[count++] = node;
+    return count;
+}
+
 /* The node of the CPU that runs this. */
 static inline int own_node(void) {
     unsigned cpu, node;
@@ -51,11 +70,46 @@ static inline int own_node(void) {
     return (int)node;
 }
 
-/* The node that the base page of `address` is on, by the kernel's word; negative where there is no page. */
-static inline int node_of_page(const void *address) {
-    void *page = (void *)((uintptr_t)address & ~4095ul);
-    int node = -1;
-    CHECK(syscall(SYS_move_pages, 0, 1ul, &page, NULL, &node, 0) == 0);
-    return node;
+static inline void move_to_node(int node) {
+    move_to((unsigned)cpu_of_node(node));
+    CHECK(own_node() == node);
+}
+
+/* How many of `count` objects have their first byte on a node, by the kernel's word; they were touched before. */
+static inline int count_on_node(void *const *objects, int count, int node) {
+    enum { AT_ONCE = 512 };
+    int found = 0;
+    for (int start = 0; start < count; start += AT_ONCE) {
+        void *pages[AT_ONCE];
+        int nodes[AT_ONCE], some = count - start < AT_ONCE ? count - start : AT_ONCE;
+        for (int i = 0; i < some; i++) pages[i] = (void *)((uintptr_t)objects[start + i] & ~4095ul);
+        CHECK(syscall(SYS_move_pages, 0, (long)some, pages, NULL, nodes, 0) == 0);
+        for (int i = 0; i < some; i++) found += nodes[i] == node;
+    }
+    return found;
+}
+
+/* Touched objects of mixed sizes, from 16 bytes to some KiB. */
+static inline void allocate_mixed(void **objects, int count, uint32_t seed) {
+    uint32_t x = seed * 7919 + 1;
+    for (int i = 0; i < count; i++) {
+        size_t size = 16 + (next_random(&x) >> 8) % 1000;
+        if (i % 64 == 0) size *= 8;
+        CHECK((objects[i] = malloc(size)));
+        mark_edges(objects[i], size, (unsigned char)i);
+    }
+}
+static inline void free_all(void **objects, int count) {
+    for (int i = 0; i < count; i++) free(objects[i]);
+}
+
+/* All of some fresh objects are on the node. */
+static inline void check_fresh_objects(int node, const char *when) {
+    enum { FRESH = 1000 };
+    static __thread void *objects[FRESH];
+    allocate_mixed(objects, FRESH, 5);
+    int found = count_on_node(objects, FRESH, node);
+    if (found != FRESH) FAIL("%s: %d of %d fresh objects are on node %d", when, found, FRESH, node);
+    free_all(objects, FRESH);
 }
 #endif

@@ -42,7 +42,10 @@ fn trials(machine: &'static Machine, arguments: &Arguments, can_run: bool) -> Ve
     let trial = |case: &'static str| {
         let batch = Arc::clone(&batch);
         let test = move || match batch.verdict(case) {
-            Verdict::Passed => Ok(()),
+            Verdict::Passed(rows) => {
+                rows.lines().for_each(|row| eprintln!("{} {row}", machine.name));
+                Ok(())
+            }
             Verdict::Failed(why) => Err(Failed::from(why)),
         };
         Trial::test(name(case), test).with_ignored_flag(!can_run)

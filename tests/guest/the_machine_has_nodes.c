@@ -9,9 +9,6 @@ int main(int argc, char **argv) {
         snprintf(path, sizeof path, "/sys/devices/system/node/node%d", node);
         CHECK((access(path, F_OK) == 0) == (node < nodes));
     }
-    char *object = malloc(100);
-    CHECK(object);
-    *object = 1;
-    CHECK(node_of_page(object) == own_node());
+    check_fresh_objects(own_node(), "at start");
     return 0;
 }
