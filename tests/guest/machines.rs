@@ -43,6 +43,9 @@ pub(crate) const MACHINES: &[Machine] = &[
             "one_cpu_has_the_only_cache.c -",
             "cpus_may_go_and_come.c",
             "a_cpuset_may_change_under_way.c allowed",
+            "a_cpuset_may_change_under_way.c given_back",
+            "a_cpuset_may_change_under_way.c at_once",
+            "HOMENODE_POLICY=bind:1 a_bound_heap_is_on_its_node.c",
         ],
     },
     Machine {
