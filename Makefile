@@ -4,7 +4,7 @@ CARGO ?= cargo
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help build install demo test test-programs bench stress fuzz fuzz-minimise clean
+.PHONY: help build cli install demo test test-programs bench stress fuzz fuzz-minimise clean
 .PHONY: packages-ci lint unit loom miri counts aarch64 mutants programs-ci stress-short fuzz-short guest
 
 help: ## list the targets
@@ -15,7 +15,10 @@ build: ## libhomenode.so and .a, in target/release
 	$(CARGO) build --release --locked -p homenode-cabi
 	@ln -sf libhomenode.so target/release/libhomenode.so.0
 
-install: build ## to PREFIX (/usr/local), below DESTDIR: make install PREFIX=... DESTDIR=...
+cli: build ## the command homenode, in target/release
+	$(CARGO) build --release --locked -p homenode-cli
+
+install: build ## the library, and the command where it was built, to PREFIX (/usr/local), below DESTDIR: make install PREFIX=... DESTDIR=...
 	@PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' DESTDIR='$(DESTDIR)' scripts/install
 
 demo: ## real programs with and without homenode: time, memory, statistics
@@ -62,7 +65,7 @@ lint: ## formatting, clippy, and shellcheck where installed
 	$(CARGO) clippy --locked -p homenode --features allocator-api2 --all-targets -- -D warnings
 	@scripts/lint-scripts
 
-unit: build ## unit and integration tests, on the release build; a first second of the stress
+unit: build cli ## unit and integration tests, on the release build; a first second of the stress
 	TEST_STRESS_SECONDS=1 $(CARGO) test --profile checked --locked --workspace --no-fail-fast
 	$(CARGO) test --profile checked --locked -p homenode --features allocator-api2 --test allocator_api2
 

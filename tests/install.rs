@@ -58,6 +58,13 @@ fn files(folder: &Path) -> Vec<String> {
     names
 }
 
+/// Installed where `make cli` built it.
+const COMMAND: &str = "bin/homenode";
+
+fn command_is_built() -> bool {
+    root().join("target/release/homenode").exists()
+}
+
 const INSTALLED: &[&str] = &[
     "include/homenode.h",
     "lib/cmake/homenode/homenode-config-version.cmake",
@@ -81,8 +88,12 @@ fn the_library_carries_the_name_that_programs_look_for() {
 fn a_staged_tree_knows_its_prefix_alone() {
     let folder = Folder::new();
     install(&[("PREFIX", "/opt/hn"), ("DESTDIR", folder.text())]);
-    assert_eq!(files(&folder.0.join("opt/hn")), INSTALLED);
-    assert_eq!(files(&folder.0).len(), INSTALLED.len());
+    let mut expected = INSTALLED.to_vec();
+    if command_is_built() {
+        expected.insert(0, COMMAND);
+    }
+    assert_eq!(files(&folder.0.join("opt/hn")), expected);
+    assert_eq!(files(&folder.0).len(), expected.len());
     for file in INSTALLED.iter().filter(|file| file.ends_with(".pc") || file.ends_with(".cmake")) {
         let text = fs::read_to_string(folder.0.join("opt/hn").join(file)).expect("installed");
         assert!(!text.contains(folder.text()), "{file} has the staging folder in it");
@@ -97,6 +108,19 @@ fn the_folder_of_libraries_may_be_another() {
     assert!(folder.0.join("usr/lib/multi/arch/libhomenode.so.0").exists());
     let text = fs::read_to_string(folder.0.join("usr/lib/multi/arch/pkgconfig/homenode.pc"));
     assert!(text.expect("installed").contains("\nlibdir=/usr/lib/multi/arch\n"));
+}
+
+#[test]
+fn the_installed_command_runs_programs_on_the_installed_library() {
+    if !command_is_built() {
+        return;
+    }
+    let prefix = Folder::new();
+    install(&[("PREFIX", prefix.text())]);
+    let show = ["run", "--", "sh", "-c", "echo $LD_PRELOAD"];
+    let mut command = Command::new(prefix.0.join(COMMAND));
+    let shown = must(command.env_remove("LD_PRELOAD").env_remove("HOMENODE_LIBRARY").args(show));
+    assert_eq!(shown, format!("{}/lib/libhomenode.so.0\n", prefix.text()));
 }
 
 /// Runs a program that was linked with the installed library; no other folder has it.
