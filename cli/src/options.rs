@@ -58,7 +58,7 @@ pub(crate) struct Topo {
     pub(crate) json: bool,
 }
 
-/// The text of a policy, as the library takes it.
-fn policy(text: &str) -> Result<String, String> {
-    if text.is_empty() { Err("it is empty".into()) } else { Ok(text.into()) }
+/// The text of a policy, checked as the library does when it starts.
+fn policy(text: &str) -> Result<String, homenode_core::ParseError> {
+    text.parse::<homenode_core::Policy>().map(|_| text.into())
 }

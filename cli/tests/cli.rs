@@ -231,6 +231,14 @@ fn a_wrong_command_line_is_125() {
 }
 
 #[test]
+fn a_wrong_policy_is_named_with_its_place() {
+    let output = output(run(&["--policy", "bind:0,x"]).arg("true"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125));
+    assert!(said.contains("'bind:0,x'") && said.contains("byte 7: a number is missing"), "{said}");
+}
+
+#[test]
 fn a_static_program_is_refused() {
     let folder = Folder::new();
     for (name, flag) in [("static", "-static"), ("static-pie", "-static-pie")] {
