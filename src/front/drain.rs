@@ -3,7 +3,7 @@
 use super::busy::Busy;
 use super::{checked, prepare, trim_spans};
 use crate::base::ids::CpuId;
-use crate::pageheap::{emergency, large};
+use crate::pageheap::{self, emergency, large};
 use crate::percpu::{self, Drained, How};
 use crate::{policy, region};
 
@@ -20,7 +20,8 @@ pub fn drain_all(how: How) -> Drained {
     if prepare() { percpu::drain_all(how) } else { Drained::Objects(0) }
 }
 
-/// Drains every CPU and gives the pages of empty compounds back to the system; how many compounds.
+/// Drains every CPU and gives the pages of empty compounds back to the system, and those of free runs in others;
+/// how many compounds.
 pub fn trim() -> u32 {
     let Some(_busy) = Busy::enter() else { return 0 };
     if !prepare() {
@@ -34,5 +35,6 @@ pub fn trim() -> u32 {
     trim_spans();
     emergency::trim();
     large::empty_slots();
+    region::open_slices().for_each(|(_, slice)| pageheap::purge_runs(slice));
     region::open_slices().map(|(_, slice)| slice.purge()).sum()
 }

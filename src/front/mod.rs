@@ -217,7 +217,7 @@ fn alloc_large(size: usize, align: usize, want: Want) -> (*mut u8, bool) {
     let block = prepare_and(|| {
         let plan = policy::current().1;
         let mut homes = if plan.is_spread() {
-            plan.order_in_turn(large::turn(size))
+            plan.order_in_turn(&large::TURNS, size)
         } else {
             plan.order(plan.home(topo::here()))
         };

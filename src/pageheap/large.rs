@@ -8,8 +8,8 @@ use super::runs::compounds;
 use super::slot::{self, Parked};
 use crate::base::config::{COMPOUND_BYTES, SPREAD_FROM};
 use crate::base::ids::{CompoundId, NodeIndex};
-use crate::base::sync::{AtomicU64, Ordering};
-use crate::policy::{self, Plan};
+use crate::base::sync::Ordering;
+use crate::policy::{self, Plan, Turns};
 use crate::region::{self, Exhausted, Place, Slice, State};
 use crate::sys::fatal::{Fault, misuse};
 use crate::sys::mem;
@@ -63,11 +63,8 @@ pub(crate) fn take(
     Ok(Large { address: slice.base() + place.offset, zeroed: taken.zeroed })
 }
 
-/// Whose turn it is among the nodes that memory is spread over, by compounds, for a block of `bytes`.
-pub(crate) fn turn(bytes: usize) -> u64 {
-    static TAKEN: AtomicU64 = AtomicU64::new(0);
-    TAKEN.fetch_add(bytes.div_ceil(COMPOUND_BYTES) as u64, Ordering::Relaxed)
-}
+/// What was taken of each node for large blocks, where memory is spread over several.
+pub(crate) static TURNS: Turns = Turns::new();
 
 /// Places the pages of `fresh` bytes of the block that starts at `place`, its last ones, as `plan` says; false
 /// where they cannot be.
@@ -77,10 +74,21 @@ fn settle(place: &Place, fresh: Range<usize>, plan: &Plan) -> bool {
     }
     let count = compounds_of(fresh.end).unwrap_or(0);
     if plan.is_spread() && count >= SPREAD_FROM {
+        // Those that were handed out before may have pages where they are.
+        let had = compounds_of(fresh.start).unwrap_or(count);
+        place.slice.empty(CompoundId(place.compound().0 + had), count - had);
         let is_spread = place.slice.spread(place.compound(), count, plan);
         place.slice.head(place.compound()).note_spread(is_spread);
     }
     true
+}
+
+/// Places the pages that a spread block does not have yet.
+fn place_anew(place: &Place, plan: &Plan) {
+    let count = compounds_of(usable(place)).unwrap_or(0);
+    if plan.is_spread() {
+        place.slice.spread(place.compound(), count, plan);
+    }
 }
 
 /// Whether the compounds of a block that ends have pages.
@@ -260,7 +268,7 @@ pub(crate) fn relocate(from: &Place, to: &Place) -> bool {
     if was_spread && !is_spread {
         to.slice.head(to.compound()).note_spread(true);
     } else if is_spread {
-        settle(to, 0..usable(to), plan);
+        place_anew(to, plan);
     }
     end(from, compounds_of(bytes).unwrap_or(0), Pages::Moved);
     true

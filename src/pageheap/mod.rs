@@ -12,4 +12,6 @@ mod slot;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use runs::{RunsBack, census, gaps, give_runs, rebuild_check, refcounts, take_runs};
+pub(crate) use runs::{
+    RunsBack, census, gaps, give_runs, purge_runs, rebuild_check, refcounts, take_runs,
+};

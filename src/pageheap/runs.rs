@@ -5,7 +5,7 @@
 #![allow(unsafe_code, reason = "the node's record stands in its slice's metadata")]
 
 use crate::base::bits;
-use crate::base::config::{PAGEHEAP_RECORD_BYTES, RUNS_PER_COMPOUND};
+use crate::base::config::{PAGEHEAP_RECORD_BYTES, RUN_BYTES, RUNS_PER_COMPOUND};
 use crate::base::ids::{CompoundId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::region::{self, Exhausted, Head, Left, Slice, State};
@@ -73,6 +73,24 @@ pub(crate) fn give_runs(node: NodeIndex, back: RunsBack) {
     slice.head(back.compound).transit(State::Runs, State::Unused);
     drop(held);
     slice.put(back.compound, 1);
+}
+
+/// Gives the pages of free runs back to the system, in compounds that are in use: when a program asks for it, since
+/// a huge page is split by this.
+pub(crate) fn purge_runs(slice: &'static Slice) {
+    // Under the lock: nobody hands runs out meanwhile.
+    let _held = page_heap(slice).enter(slice);
+    for (id, head) in compounds(slice).filter(|(_, head)| head.state() == State::Runs) {
+        let mut free = !head.run_map();
+        while free != 0 {
+            let first = free.trailing_zeros();
+            let count = (free >> first).trailing_ones();
+            free &= !bits::range(first, count);
+            // A refusal leaves them resident.
+            let address = slice.run_address(run_number(id, first));
+            let _ = mem::decommit(address, count as usize * RUN_BYTES);
+        }
+    }
 }
 
 fn run_number(id: CompoundId, run: u32) -> usize {

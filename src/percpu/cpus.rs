@@ -11,9 +11,10 @@ use super::drain::empty;
 use super::flip::Flip;
 use super::slab::Slab;
 use crate::base::classes::Class;
-use crate::base::config::{AWAY_TICKS, BATCH_MAX, RUN_BYTES};
+use crate::base::config::{AWAY_TICKS, BATCH_MAX};
 use crate::base::ids::{CpuId, LaneId, NodeIndex};
 use crate::base::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::policy::Turns;
 use crate::slab::Homecoming;
 use crate::sys::arch::{HOT, REMOTE_STACK, STACKS};
 use crate::sys::lock::{Held, Lock, Rank};
@@ -33,8 +34,8 @@ pub(super) struct Cpu {
     own: AtomicU32,
     /// Token of the policy that chose the node whose memory it caches.
     policy: AtomicU32,
-    /// Bytes that were taken in turns, where memory is spread over nodes.
-    spread: AtomicU64,
+    /// What was taken of each node, where memory is spread over several.
+    turns: Turns,
     /// Calls that came here.
     calls: AtomicU64,
     /// Of those, calls that the slab served after all.  While the fast path is closed that are its hits.
@@ -145,12 +146,9 @@ impl Seat {
         self.record.leaving.fetch_or(1 << home.get(), Ordering::Relaxed);
     }
 
-    /// The turn, of [`RUN_BYTES`] each, that `bytes` are taken in, where memory is spread over nodes.  CPUs begin
-    /// with different turns.
-    pub(super) fn turn(&self, bytes: usize) -> u64 {
-        let before = self.record.spread.load(Ordering::Relaxed);
-        self.record.spread.store(before + bytes as u64, Ordering::Relaxed);
-        before / RUN_BYTES as u64 + self.cpu.index() as u64
+    /// Whose turn it is for this CPU, where memory is spread over nodes.
+    pub(super) fn turns(&self) -> &Turns {
+        &self.record.turns
     }
 
     /// Tells the CPU that a class ran out; a slab that has too little of it is divided anew.

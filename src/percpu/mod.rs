@@ -19,10 +19,9 @@ pub use drain::{Drained, How};
 pub(crate) use drain::{drain_all, drain_cpu, reclaim};
 
 use crate::base::classes::{Class, REMOTE_CLASSES};
-use crate::base::config::{BATCH_MAX, RUN_SHIFT};
+use crate::base::config::BATCH_MAX;
 use crate::base::ids::NodeIndex;
-use crate::base::sync::{AtomicU64, Ordering};
-use crate::policy::{self, Order, Plan};
+use crate::policy::{self, Order, Plan, Turns};
 use crate::region::Exhausted;
 use crate::slab::{self as spans, Homecoming};
 use crate::sys::arch::REMOTE_STACK;
@@ -61,13 +60,13 @@ fn refill(seat: &Seat, class: Class) -> Result<usize, Exhausted> {
     let mut batch = [0; BATCH_MAX];
     let wanted = (class.shape().batch as usize).min(seat.capacity(class) + 1);
     let plan = policy::current().1;
-    let order = if plan.is_spread() {
-        plan.order_in_turn(seat.turn(wanted * class.shape().size as usize))
+    let first = if plan.is_spread() {
+        seat.turns().take(plan, wanted * class.shape().size as usize)
     } else {
-        plan.order(seat.node)
+        seat.node
     };
     let take = |home| transfer::take(home, seat.lane, class, &mut batch[..wanted]);
-    let (home, got) = take_first(order, take)?;
+    let (home, got) = take_first(plan.order(first), take)?;
     let rest = &mut batch[1..got];
     // The lowest address goes on top: it is the next to be handed out.
     rest.reverse();
@@ -100,11 +99,10 @@ pub(crate) fn allocate_on(home: NodeIndex, class: Class, plan: &Plan) -> Result<
 
 /// The nodes that an object of a class is taken from by a thread without a seat.
 fn order_here(class: Class) -> Order {
-    static TURN: AtomicU64 = AtomicU64::new(0);
+    static TURNS: Turns = Turns::new();
     let plan = policy::current().1;
     if plan.is_spread() {
-        let bytes = TURN.fetch_add(class.shape().size.into(), Ordering::Relaxed);
-        return plan.order_in_turn(bytes >> RUN_SHIFT);
+        return plan.order_in_turn(&TURNS, class.shape().size as usize);
     }
     plan.order(plan.home(topo::here()))
 }

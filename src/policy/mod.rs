@@ -7,7 +7,7 @@ mod plan;
 mod process;
 mod text;
 
-pub(crate) use plan::{Order, Plan};
+pub(crate) use plan::{Order, Plan, Turns};
 pub use process::SetError;
 pub(crate) use process::{ask, current, is_mixed, is_strict, refresh, set, start, token};
 pub use text::{ParseError, Reason};

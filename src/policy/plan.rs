@@ -4,6 +4,7 @@ use super::{Mode, Policy};
 use crate::base::config::NODES_MAX;
 use crate::base::ids::NodeIndex;
 use crate::base::nodemask::NodeMask;
+use crate::base::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::topo;
 
 /// Which slices memory is taken from.  Nodes are bits, by index.
@@ -103,22 +104,46 @@ impl Plan {
 
     /// The nodes to take from, from `home` on.
     pub(crate) const fn order(&self, home: NodeIndex) -> Order {
-        Order { from: home, tiers: [1 << home.get() & self.first, self.first, self.then] }
+        Order { from: home, tiers: [self.first, self.then] }
     }
 
-    /// The nodes to take from when it is turn number `turn` of those that memory is spread over.
-    pub(crate) fn order_in_turn(&self, turn: u64) -> Order {
-        let all: u64 = self.turns().map(|(_, weight)| u64::from(weight)).sum();
-        let mut left = turn % all.max(1);
-        let mut its_turn = NodeIndex::ZERO;
-        for (node, weight) in self.turns() {
-            its_turn = node;
-            match left.checked_sub(weight.into()) {
-                Some(more) => left = more,
-                None => break,
-            }
+    /// The nodes to take `bytes` from, of those that memory is spread over the one first that `turns` says has its
+    /// turn.
+    pub(crate) fn order_in_turn(&self, turns: &Turns, bytes: usize) -> Order {
+        self.order(turns.take(self, bytes))
+    }
+}
+
+/// What was taken from each node in turn, in bytes: the next turn is of the node that has had the least for its
+/// weight.  So sizes that come in any rhythm are spread evenly.  Zero bytes are none.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    /// Token of the policy that it counts for.
+    policy: AtomicU32,
+    taken: [AtomicU64; NODES_MAX],
+}
+
+impl Turns {
+    pub(crate) const fn new() -> Self {
+        Self { policy: AtomicU32::new(0), taken: [const { AtomicU64::new(0) }; NODES_MAX] }
+    }
+
+    /// The node whose turn it is, which takes `bytes`.  Beside other threads a count may be lost.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn take(&self, plan: &Plan, bytes: usize) -> NodeIndex {
+        let token = super::token();
+        if self.policy.swap(token, Ordering::Relaxed) != token {
+            self.taken.iter().for_each(|taken| taken.store(0, Ordering::Relaxed));
         }
-        self.order(its_turn)
+        let taken = |node: NodeIndex| self.taken[node.get()].load(Ordering::Relaxed);
+        let least = plan.turns().reduce(|least, next| {
+            let [had, has] = [least, next].map(|(node, _)| taken(node));
+            if has * u64::from(least.1) < had * u64::from(next.1) { next } else { least }
+        });
+        let node = least.map_or(NodeIndex::ZERO, |(node, _)| node);
+        self.taken[node.get()].store(taken(node) + bytes as u64, Ordering::Relaxed);
+        node
     }
 }
 
@@ -126,8 +151,8 @@ impl Plan {
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     from: NodeIndex,
-    /// Each before the next; within one, the nearest to `from` first.
-    tiers: [u64; 3],
+    /// The first before the second; of either, the nearest to `from` first, which may be `from`.
+    tiers: [u64; 2],
 }
 
 impl Iterator for Order {

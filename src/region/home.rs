@@ -55,12 +55,17 @@ impl Slice {
     }
 
     /// Takes back what [`Slice::spread`] did: the compounds lose their pages, and are of the slice's node.
-    #[inline(never)]
     pub(crate) fn gather(&self, node: NodeIndex, first: CompoundId, count: u32) {
-        let bytes = count as usize * COMPOUND_BYTES;
-        // A refusal leaves pages elsewhere, and they are used all the same.
-        let _ = mem::decommit(self.base() + first.offset(), bytes);
-        self.go_home(node, first.offset(), bytes);
+        self.empty(first, count);
+        self.go_home(node, first.offset(), count as usize * COMPOUND_BYTES);
+    }
+
+    /// Drops the pages of compounds.
+    pub(crate) fn empty(&self, first: CompoundId, count: u32) {
+        if count > 0 {
+            // A refusal leaves pages where they are, and they are used all the same.
+            let _ = mem::decommit(self.base() + first.offset(), count as usize * COMPOUND_BYTES);
+        }
     }
 
     /// Has the pages of a part of the slice made now, and asks where they are; false, and they are given

@@ -36,6 +36,8 @@ pub(crate) fn take(
     if taken > 0 { Ok(taken) } else { slab::take(node, class, batch) }
 }
 
+// Apart, so that the spans are not asked above its frame.
+#[inline(never)]
 fn take_racked(slice: &Slice, lane: LaneId, class: Class, batch: &mut [usize]) -> usize {
     (0..LANES_MAX)
         .filter_map(|step| Racks::of(slice, lane.after(step))?.get(class))

@@ -105,7 +105,7 @@ fn command(case: &str) -> String {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let word = |word: &str| match word.strip_suffix(".c") {
         Some(stem) => compile(stem).display().to_string(),
-        None if word == "on_peers" => format!("sh {}", here.join(word).display()),
+        None if here.join(word).is_file() => format!("sh {}", here.join(word).display()),
         None => word.to_owned(),
     };
     case.split(' ').map(word).collect::<Vec<_>>().join(" ")
@@ -122,6 +122,8 @@ fn compile(stem: &str) -> PathBuf {
     let result = Command::new("cc")
         .args(["-O1", "-g", "-pthread", "-fno-builtin", "-w", "-I"])
         .arg(&shared)
+        .arg("-I")
+        .arg(here.join("../../cabi/include"))
         .arg("-o")
         .args([&output, &input])
         .output()

@@ -2,6 +2,7 @@
 #ifndef GUEST_H
 #define GUEST_H
 #include "stats.h"
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
