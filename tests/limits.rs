@@ -148,6 +148,20 @@ fn a_sandbox_from_the_start_suffices_and_is_silent() {
     }
 }
 
+#[test]
+fn a_refused_reservation_is_tried_smaller() {
+    let program = compile("a_refused_reservation_is_tried_smaller.c", &[]);
+    // 37 bits: what one of 39 bits grants beside other maps; 35: slices of 256 MiB for 64 nodes.
+    for shift in ["37", "35"] {
+        for nodes in ["0", "1", "8", "64"] {
+            let run = Run::on_homenode(&program, Setting::Default).args(&[shift]);
+            let outcome = run.env("HOMENODE_FAKE_NODES", nodes).outcome();
+            assert!(outcome.passed(), "{nodes} nodes within 2^{shift} bytes: {outcome:?}");
+            assert!(!outcome.stderr.contains("homenode:"), "{nodes} nodes: {outcome:?}");
+        }
+    }
+}
+
 /// The system's own shell sets the limit, in KiB, and runs under it, too.
 fn runs_limited(limit: &str, mib: u32, command: &str) -> support::Outcome {
     let script = format!("ulimit -{limit} {} && exec {command}", mib * 1024);
