@@ -97,6 +97,7 @@ impl Geometry {
 #[cfg(test)]
 mod tests {
     use super::{Geometry, HEAD_BYTES, MAP_BYTES};
+    use crate::base::config::ROOM_STEP;
 
     #[test]
     fn parts_follow_each_other_and_leave_most_of_the_slice() {
@@ -112,6 +113,30 @@ mod tests {
                 assert!(geometry.room_end > geometry.room);
                 assert!(geometry.first < geometry.end / 4, "{geometry:?}");
                 assert!(geometry.room.is_multiple_of(page) && geometry.spans.is_multiple_of(page));
+            }
+        }
+    }
+
+    #[test]
+    fn pages_of_entries_stay_within_their_part() {
+        for shift in 25..=40 {
+            for page in [4096, 16384, 65536] {
+                let geometry = Geometry::of(1 << shift, page);
+                let [classes, heads, spans] = geometry.tables();
+                let [heap_classes, ..] = geometry.tables_by_compound();
+                let parts = [
+                    (classes, geometry.heap_classes),
+                    (heap_classes, geometry.heads),
+                    (heads, geometry.spans),
+                    (spans, geometry.maps),
+                ];
+                for ((table, bytes), next) in parts {
+                    // What is committed, and what a cut leaves, is rounded to pages at both ends.
+                    let start = (table + geometry.first as usize * bytes) / page * page;
+                    let end = (table + geometry.end as usize * bytes).next_multiple_of(page);
+                    assert!(table <= start && start < end && end <= next, "{geometry:?}");
+                }
+                assert!(ROOM_STEP.is_multiple_of(page) && geometry.maps.is_multiple_of(page));
             }
         }
     }
