@@ -216,11 +216,9 @@ fn alloc_large(size: usize, align: usize, want: Want) -> (*mut u8, bool) {
     }
     let block = prepare_and(|| {
         let plan = policy::current().1;
-        let mut homes = if plan.is_spread() {
-            plan.order_in_turn(&large::TURNS, size)
-        } else {
-            plan.order(plan.home(topo::here()))
-        };
+        let is_spread = plan.is_spread();
+        let first = if is_spread { large::TURNS.next(plan) } else { plan.home(topo::here()) };
+        let mut homes = plan.order(first);
         homes.find_map(|home| large::take(home, size, align, want, plan).ok())
     });
     (pointer(block.map(|block| block.address)), block.is_some_and(|block| block.zeroed))

@@ -60,6 +60,7 @@ pub(crate) fn take(
         end(&place, count, Pages::Kept);
         return Err(Exhausted);
     }
+    TURNS.note(plan, node, bytes);
     Ok(Large { address: slice.base() + place.offset, zeroed: taken.zeroed })
 }
 

@@ -33,7 +33,11 @@ use cpus::{Seat, seat};
 pub(crate) fn allocate(class: Class) -> Result<usize, Exhausted> {
     let mut one = [0];
     let Some(seat) = seat() else {
-        take_first(order_here(class), |home| spans::take(home, class, &mut one))?;
+        let plan = policy::current().1;
+        let order =
+            plan.order(if plan.is_spread() { TURNS.next(plan) } else { plan.home(topo::here()) });
+        let (home, _) = take_first(order, |home| spans::take(home, class, &mut one))?;
+        TURNS.note(plan, home, class.shape().size as usize);
         return Ok(one[0]);
     };
     allocate_at(&seat, class)
@@ -60,13 +64,10 @@ fn refill(seat: &Seat, class: Class) -> Result<usize, Exhausted> {
     let mut batch = [0; BATCH_MAX];
     let wanted = (class.shape().batch as usize).min(seat.capacity(class) + 1);
     let plan = policy::current().1;
-    let first = if plan.is_spread() {
-        seat.turns().take(plan, wanted * class.shape().size as usize)
-    } else {
-        seat.node
-    };
+    let first = if plan.is_spread() { seat.turns().next(plan) } else { seat.node };
     let take = |home| transfer::take(home, seat.lane, class, &mut batch[..wanted]);
     let (home, got) = take_first(plan.order(first), take)?;
+    seat.turns().note(plan, home, got * class.shape().size as usize);
     let rest = &mut batch[1..got];
     // The lowest address goes on top: it is the next to be handed out.
     rest.reverse();
@@ -97,15 +98,8 @@ pub(crate) fn allocate_on(home: NodeIndex, class: Class, plan: &Plan) -> Result<
     Ok(one[0])
 }
 
-/// The nodes that an object of a class is taken from by a thread without a seat.
-fn order_here(class: Class) -> Order {
-    static TURNS: Turns = Turns::new();
-    let plan = policy::current().1;
-    if plan.is_spread() {
-        return plan.order_in_turn(&TURNS, class.shape().size as usize);
-    }
-    plan.order(plan.home(topo::here()))
-}
+/// What threads without a seat took of each node, where memory is spread over several.
+static TURNS: Turns = Turns::new();
 
 /// Takes from the first node that has memory; which one that was, and what came.
 fn take_first(

@@ -106,12 +106,6 @@ impl Plan {
     pub(crate) const fn order(&self, home: NodeIndex) -> Order {
         Order { from: home, tiers: [self.first, self.then] }
     }
-
-    /// The nodes to take `bytes` from, of those that memory is spread over the one first that `turns` says has its
-    /// turn.
-    pub(crate) fn order_in_turn(&self, turns: &Turns, bytes: usize) -> Order {
-        self.order(turns.take(self, bytes))
-    }
 }
 
 /// What was taken from each node in turn, in bytes: the next turn is of the node that has had the least for its
@@ -128,10 +122,10 @@ impl Turns {
         Self { policy: AtomicU32::new(0), taken: [const { AtomicU64::new(0) }; NODES_MAX] }
     }
 
-    /// The node whose turn it is, which takes `bytes`.  Beside other threads a count may be lost.
+    /// The node whose turn it is.
     #[cold]
     #[inline(never)]
-    pub(crate) fn take(&self, plan: &Plan, bytes: usize) -> NodeIndex {
+    pub(crate) fn next(&self, plan: &Plan) -> NodeIndex {
         let token = super::token();
         if self.policy.swap(token, Ordering::Relaxed) != token {
             self.taken.iter().for_each(|taken| taken.store(0, Ordering::Relaxed));
@@ -141,9 +135,16 @@ impl Turns {
             let [had, has] = [least, next].map(|(node, _)| taken(node));
             if has * u64::from(least.1) < had * u64::from(next.1) { next } else { least }
         });
-        let node = least.map_or(NodeIndex::ZERO, |(node, _)| node);
-        self.taken[node.get()].store(taken(node) + bytes as u64, Ordering::Relaxed);
-        node
+        least.map_or(NodeIndex::ZERO, |(node, _)| node)
+    }
+
+    /// Notes that `bytes` were taken from a node, where that counts.  Beside other threads a count may be lost.
+    pub(crate) fn note(&self, plan: &Plan, node: NodeIndex, bytes: usize) {
+        if !plan.is_spread() {
+            return;
+        }
+        let taken = &self.taken[node.get()];
+        taken.store(taken.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
     }
 }
 
