@@ -16,7 +16,7 @@ pub struct Begun {
     answer: i64,
 }
 
-/// A vfork is about to happen; or a fork instead, in a handler that interrupted the allocator.
+/// A vfork is about to happen; or a fork instead, in a handler that interrupted the allocator, or under qemu-user.
 pub extern "C" fn vfork_begin() -> Begun {
     let call = if open() { SYS_VFORK } else { SYS_FORK };
     Begun { call, answer: process::vfork_answer() }
@@ -32,12 +32,15 @@ pub extern "C" fn vfork_end(call: i64, result: i64) {
 }
 
 /// From here on every fast path misses, and slow paths know the child.  False: this thread is in the
-/// allocator already.
+/// allocator already, or there is no vfork.
 fn open() -> bool {
     let Some(_busy) = Busy::enter() else { return false };
     // Never in the child: the process that starts the allocator is the one whose id is kept.
     start::ensure();
     process::notice_fork();
+    if !process::has_vfork() {
+        return false;
+    }
     let _held = VFORK.enter(Rank::Start);
     process::begin_vfork();
     rseq::open_fast_path(false);

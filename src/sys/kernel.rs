@@ -1,11 +1,13 @@
-//! The kernel's release, asked only where some releases cannot be trusted.
-#![allow(unsafe_code, reason = "uname(2)")]
+//! Whether the kernel can be trusted: its release, asked only where some releases cannot, and whether there is
+//! one below the program at all.
+#![allow(unsafe_code, reason = "uname(2), madvise(2)")]
 
 use core::ops::Range;
 
-use super::arch::{Release, UNSOUND_RSEQ};
-use super::fault::{Call, refused};
+use super::arch::{Release, UNSOUND_RSEQ, syscall};
+use super::fault::{Call, admit, refused};
 use super::mem::call;
+use crate::base::sync::{AtomicU32, Ordering};
 
 /// The first release with rseq: one that claims to be older hides what it is (`UNAME26`).
 const RSEQ_CAME: Release = Release([4, 18, 0]);
@@ -15,6 +17,9 @@ const TEXT_BYTES: usize = 65;
 
 /// False on a kernel that is known not to abort sections when it should, and on one that does not say
 /// which it is; counted as a refusal of rseq then.  Kernel: uname(2).
+///
+/// Out of line: the start, which goes deep, must not have the texts on its stack.
+#[inline(never)]
 pub(super) fn rseq_is_sound() -> bool {
     if UNSOUND_RSEQ.is_empty() {
         return true;
@@ -28,6 +33,28 @@ pub(super) fn rseq_is_sound() -> bool {
         refused(Call::Rseq);
     }
     sound
+}
+
+/// 1 where an emulator of the kernel answers.
+static EMULATED: AtomicU32 = AtomicU32::new(0);
+
+/// Asks at start whether this is qemu-user, by an advice that no kernel knows for `page`: it says yes to any.  Not
+/// counted, since kernels refuse.  Kernel: madvise(2), `EINVAL`.
+pub(super) fn start(page: usize, bytes: usize) {
+    const UNKNOWN: usize = 1 << 30;
+    if admit(Call::Madvise).is_err() {
+        refused(Call::Madvise);
+        return;
+    }
+    // SAFETY: whatever the advice may be to come, the page is one that holds nothing yet.
+    let told = unsafe { syscall(libc::SYS_madvise, [page, bytes, UNKNOWN, 0, 0, 0]) };
+    EMULATED.store(u32::from(told == 0), Ordering::Relaxed);
+}
+
+/// True under qemu-user, where vfork is fork, a page that children shall find wiped is kept (7.2), and the place
+/// that pages were moved from is no longer the program's.
+pub(super) fn is_emulated() -> bool {
+    EMULATED.load(Ordering::Relaxed) != 0
 }
 
 /// The pure half of [`rseq_is_sound`].

@@ -8,7 +8,7 @@ use super::arch::{HOT, syscall};
 use super::errno::Errno;
 use super::fatal::die;
 use super::fault::{Call, admit, note_split, refused};
-use super::file;
+use super::{file, kernel};
 use crate::base::config::PAGES_ASKED;
 use crate::base::nodemask::{KERNEL_NODES, NodeMask};
 use crate::base::sync::{AtomicU32, Ordering};
@@ -212,6 +212,7 @@ pub(crate) fn start() {
     let mut text = [0; 32];
     let read = file::read(b"/proc/sys/vm/max_map_count\0", &mut text).ok();
     let max = read.and_then(|text| core::str::from_utf8(text.trim_ascii_end()).ok()?.parse().ok());
+    let max = if kernel::is_emulated() { Some(1) } else { max };
     if let Some(max) = max {
         MAPS_MAX.store(max, Ordering::Relaxed);
     }

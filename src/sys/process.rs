@@ -2,7 +2,8 @@
 //!
 //! A page that the kernel wipes in children (`MADV_WIPEONFORK`) holds one word, 1 in a process that
 //! has been seen, 0 in a child nobody has noticed yet.  Reading it costs one load, finds raw clone
-//! too, and is done in slow paths alone.  Where the kernel refuses, the process id is asked instead.
+//! too, and is done in slow paths alone.  Where the kernel refuses, or there is none (qemu-user), the process
+//! id is asked instead.
 #![allow(unsafe_code, reason = "one word on a page of its own; getpid")]
 
 use core::mem::offset_of;
@@ -11,7 +12,7 @@ use super::arch::{thread_block, thread_pointer};
 use super::fault::{Call, admit, refused};
 use super::generation::count_once;
 use super::mem::{self, call};
-use super::rseq;
+use super::{kernel, rseq};
 use crate::base::sync::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 /// The word of the wiped page in a process that has been seen.
@@ -36,7 +37,8 @@ pub(crate) fn start(page_bytes: usize) {
     PID.store(pid(), Ordering::Relaxed);
     SURVIVOR.store(thread_pointer(), Ordering::Relaxed);
     let Ok(page) = mem::map(page_bytes) else { return };
-    if mem::wipe_on_fork(page, page_bytes).is_ok() {
+    kernel::start(page, page_bytes);
+    if !kernel::is_emulated() && mem::wipe_on_fork(page, page_bytes).is_ok() {
         WIPED.store(1, Ordering::Relaxed);
     }
     word(page).store(SEEN, Ordering::Relaxed);
@@ -119,6 +121,11 @@ static VFORKS: AtomicU32 = AtomicU32::new(0);
 /// Children of vfork that may run in this memory now.
 pub(crate) fn vforks() -> u32 {
     VFORKS.load(Ordering::Relaxed)
+}
+
+/// False where vfork is fork: its child is then treated as one of fork.
+pub(crate) fn has_vfork() -> bool {
+    !kernel::is_emulated()
 }
 
 /// Counts a vfork about to happen.

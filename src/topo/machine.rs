@@ -79,9 +79,15 @@ impl Machine {
         buffer: &mut [u8],
         allowed: impl FnOnce(&mut NodeMask) -> bool,
     ) {
-        if !self.read_nodes(texts, buffer, allowed) {
-            return;
+        if self.read_nodes(texts, buffer, allowed) {
+            self.read_distances(texts, buffer);
         }
+    }
+
+    /// Reads how far the nodes are from each other.
+    // Apart: `read_nodes` goes deep.
+    #[inline(never)]
+    fn read_distances(&mut self, texts: &impl Texts, buffer: &mut [u8]) {
         for index in 0..self.count {
             let text = texts.read(File::Distance(KernelNode(self.kernel[index].into())), buffer);
             if list::distances(text).count() < self.count {

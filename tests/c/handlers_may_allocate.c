@@ -6,7 +6,7 @@
 
 typedef struct { uintptr_t self; size_t size; } object;
 enum { SHARED = 64 };
-static _Atomic(object *) parcels[SHARED];
+static object *parcels[SHARED];
 static volatile long handled, wrong;
 
 static object *make(size_t size) {

@@ -11,7 +11,7 @@ enum { SLOTS = 4096 };
 struct block {
     uint64_t mark, size;
 };
-static struct block *_Atomic slots[SLOTS];
+static struct block *slots[SLOTS];
 static volatile int stops;
 static double seconds = 2;
 

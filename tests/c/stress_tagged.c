@@ -13,7 +13,7 @@ typedef struct { uintptr_t self; uint64_t holder; uint32_t size, pad; } object;
 enum { SLOTS = 256, FROM_HANDLERS = 16, FENCE = 1, QUIET = 2, BACKGROUND = 999 };
 static const uint64_t IN_TRANSIT = ~0ull;
 
-static _Atomic(object *) exchange[SLOTS], from_handlers[FROM_HANDLERS];
+static object *exchange[SLOTS], *from_handlers[FROM_HANDLERS];
 static volatile int stopping;
 static long wrong, operations, handled;
 static int live_threads, pinned, life_ms, cpus;
