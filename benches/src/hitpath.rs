@@ -1,4 +1,4 @@
-//! A disassembly (x86-64, objdump's Intel syntax), and the straight line a hit takes through it.
+//! A disassembly (objdump's: x86-64 in Intel syntax, or aarch64), and the straight line a hit takes through it.
 //!
 //! The line starts at a symbol and ends at `ret`. A conditional jump is not taken: the hit paths
 //! are laid out so that every branch leaves for the slow path. A plain jump is followed, so an
@@ -11,9 +11,25 @@ use std::collections::HashMap;
 /// No hit path is longer; a longer one is a loop.
 const LONGEST: u32 = 1000;
 
+/// Beginnings of aarch64's exclusive and atomic instructions and barriers.  Arm ARM, C3.2 and C6.2.
+const EXCLUSIVE: [&str; 21] = [
+    "ldxr", "ldaxr", "ldxp", "ldaxp", "stxr", "stlxr", "stxp", "stlxp", "cas", "swp", "ldadd",
+    "ldclr", "ldeor", "ldset", "ldsm", "ldum", "stadd", "stclr", "steor", "dmb", "dsb",
+];
+
+/// Whose instructions they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Processor {
+    /// x86-64.
+    X86,
+    /// aarch64.
+    Arm,
+}
+
 /// Instructions by address.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Disassembly {
+    processor: Processor,
     instructions: HashMap<u64, Instruction>,
 }
 
@@ -33,11 +49,11 @@ pub struct HitPath {
     pub instructions: u32,
     /// Instructions with a memory operand; the stack's implicit ones are not counted.
     pub memory: u32,
-    /// Those of them that go through the thread pointer.
+    /// Those of them that go through the thread pointer; on aarch64, reads of that pointer.
     pub thread: u32,
     /// Conditional jumps.
     pub branches: u32,
-    /// Locked instructions, `xchg` with memory among them.
+    /// Locked instructions, `xchg` with memory among them; on aarch64, exclusive ones, atomic ones and barriers.
     pub locked: u32,
     /// Calls.
     pub calls: u32,
@@ -46,23 +62,45 @@ pub struct HitPath {
 }
 
 impl HitPath {
-    fn add(&mut self, instruction: &Instruction) {
+    fn add(&mut self, instruction: &Instruction, processor: Processor) {
+        self.instructions += 1;
+        self.branches += u32::from(instruction.is_branch(processor));
+        match processor {
+            Processor::X86 => self.add_x86(instruction),
+            Processor::Arm => self.add_arm(instruction),
+        }
+    }
+
+    fn add_x86(&mut self, instruction: &Instruction) {
         let Instruction { mnemonic, operands, .. } = instruction;
         let memory = operands.contains("PTR") || operands.contains('[');
         let touches = memory && !mnemonic.starts_with("lea") && !mnemonic.starts_with("nop");
-        self.instructions += 1;
         self.memory += u32::from(touches);
         self.thread += u32::from(touches && operands.contains("fs:"));
-        self.branches += u32::from(instruction.is_branch());
         self.locked += u32::from(instruction.lock || (mnemonic == "xchg" && memory));
         self.calls += u32::from(mnemonic == "call");
         self.syscalls += u32::from(matches!(mnemonic.as_str(), "syscall" | "sysenter" | "int"));
     }
+
+    fn add_arm(&mut self, instruction: &Instruction) {
+        let Instruction { mnemonic, operands, .. } = instruction;
+        self.memory += u32::from(operands.contains('['));
+        self.thread += u32::from(operands.contains("tpidr_el0"));
+        self.locked += u32::from(EXCLUSIVE.iter().any(|begin| mnemonic.starts_with(begin)));
+        self.calls += u32::from(matches!(mnemonic.as_str(), "bl" | "blr"));
+        self.syscalls += u32::from(mnemonic == "svc");
+    }
 }
 
 impl Instruction {
-    fn is_branch(&self) -> bool {
-        self.mnemonic.starts_with('j') && self.mnemonic != "jmp"
+    fn is_branch(&self, processor: Processor) -> bool {
+        let mnemonic = self.mnemonic.as_str();
+        match processor {
+            Processor::X86 => mnemonic.starts_with('j') && mnemonic != "jmp",
+            Processor::Arm => {
+                mnemonic.starts_with("b.") || matches!(mnemonic, "cbz" | "cbnz" | "tbz" | "tbnz")
+            }
+        }
     }
 
     /// The address that an unconditional jump names; none when it goes through a pointer.
@@ -71,7 +109,8 @@ impl Instruction {
         u64::from_str_radix(word.trim_start_matches("0x"), 16).ok()
     }
 
-    /// One line of objdump: `address:<tab>[prefix] mnemonic operands # note`.
+    /// One line of objdump: `address:<tab>[prefix] mnemonic operands # note`.  Constants of aarch64 begin like a
+    /// note; nobody needs them.
     fn parse(line: &str) -> Option<(u64, Self)> {
         let (address, text) = line.split_once(":\t")?;
         let address = u64::from_str_radix(address.trim(), 16).ok()?;
@@ -79,7 +118,7 @@ impl Instruction {
         let mut lock = false;
         let mut rest = text;
         loop {
-            let (word, operands) = rest.split_once(' ').unwrap_or((rest, ""));
+            let (word, operands) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
             match word {
                 "lock" => lock = true,
                 "rep" | "repz" | "repnz" | "bnd" | "notrack" | "data16" | "cs" => {}
@@ -97,13 +136,13 @@ impl Instruction {
 impl Disassembly {
     /// Reads objdump's text; lines that are no instructions are passed over.
     #[must_use]
-    pub fn parse(text: &str) -> Self {
+    pub fn parse(text: &str, processor: Processor) -> Self {
         let mut parsed: Vec<(u64, Instruction)> =
             text.lines().filter_map(Instruction::parse).collect();
         for i in 1..parsed.len() {
             parsed[i - 1].1.next = parsed[i].0;
         }
-        Self { instructions: parsed.into_iter().collect() }
+        Self { processor, instructions: parsed.into_iter().collect() }
     }
 
     /// Follows the hit path of the symbol at `start`.
@@ -118,13 +157,13 @@ impl Disassembly {
             let Some(instruction) = self.instructions.get(&address) else {
                 return Err(wrong(format!("leaves the disassembly at {address:#x}")));
             };
-            path.add(instruction);
+            path.add(instruction, self.processor);
             address = match instruction.mnemonic.as_str() {
                 "ret" => return Ok(path),
-                "ud2" | "int3" | "hlt" => {
+                "ud2" | "int3" | "hlt" | "brk" | "udf" => {
                     return Err(wrong(format!("runs into `{}` at {address:#x}", instruction.text)));
                 }
-                "jmp" => instruction.target().ok_or_else(|| {
+                "jmp" | "b" | "br" => instruction.target().ok_or_else(|| {
                     let text = &instruction.text;
                     wrong(format!("jumps through a pointer at {address:#x}: `{text}`"))
                 })?,
@@ -175,7 +214,39 @@ mod tests {
 ";
 
     fn follow(start: u64) -> Result<HitPath> {
-        Disassembly::parse(FIXTURE).follow("entry", start)
+        Disassembly::parse(FIXTURE, Processor::X86).follow("entry", start)
+    }
+
+    /// As objdump prints it for aarch64.
+    const ARM: &str = "
+0000000000003000 <malloc>:
+    3000:\tcmp\tx0, #0x400
+    3004:\tb.hi\t3040 <malloc+0x40>  // b.pmore
+    3008:\tmrs\tx12, tpidr_el0
+    300c:\tldr\tx13, [x12, #-8]!
+    3010:\tcbz\tx13, 3040 <malloc+0x40>
+    3014:\tret
+
+0000000000003020 <new>:
+    3020:\tb\t3000 <malloc>
+    3024:\tldaddal\tx1, x0, [x2]
+    3028:\tbl\t3000 <malloc>
+    302c:\tsvc\t#0x0
+    3030:\tret
+    3034:\tbr\tx16
+";
+
+    #[test]
+    fn aarch64_is_counted_by_its_own_rules() {
+        let code = Disassembly::parse(ARM, Processor::Arm);
+        let path = code.follow("malloc", 0x3000).unwrap();
+        let expected =
+            HitPath { instructions: 6, memory: 1, thread: 1, branches: 2, ..HitPath::default() };
+        assert_eq!(path, expected);
+        assert_eq!(code.follow("new", 0x3020).unwrap().instructions, 7);
+        let path = code.follow("new", 0x3024).unwrap();
+        assert_eq!((path.locked, path.calls, path.syscalls, path.branches), (1, 1, 1, 0));
+        assert!(code.follow("new", 0x3034).unwrap_err().to_string().contains("pointer"));
     }
 
     #[test]

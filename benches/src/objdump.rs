@@ -1,7 +1,7 @@
 //! The disassembly and the exported symbols of a built library, from binutils' objdump.
 
 use crate::error::{Error, Result};
-use crate::hitpath::{Disassembly, HitPath};
+use crate::hitpath::{Disassembly, HitPath, Processor};
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
@@ -17,18 +17,23 @@ impl Library {
     /// Takes `path` apart.
     ///
     /// # Errors
-    /// When it is missing or not for x86-64, or objdump is missing.
+    /// When it is missing or for another processor than x86-64 and aarch64, or objdump is missing.
     pub fn open(path: &Path) -> Result<Self> {
         if !path.exists() {
             return Err(Error::NoLibrary(path.to_path_buf()));
         }
-        let symbols = objdump(&["-T", "-w"], path)?;
-        if !symbols.contains("file format elf64-x86-64") {
-            let why = format!("{} is not for x86-64: only its paths are counted", path.display());
+        let symbols = objdump("objdump", &["-T", "-w"], path)?;
+        let is_of = |format: &str| symbols.contains(&format!("file format {format}\n"));
+        let (processor, tool, syntax) = if is_of("elf64-x86-64") {
+            (Processor::X86, "objdump", "intel")
+        } else if is_of("elf64-little") || is_of("elf64-littleaarch64") {
+            (Processor::Arm, "aarch64-linux-gnu-objdump", "no-aliases")
+        } else {
+            let why = format!("{} is neither for x86-64 nor for aarch64", path.display());
             return Err(Error::HitPath(why));
-        }
-        let text = objdump(&["-d", "-w", "--no-show-raw-insn", "-M", "intel"], path)?;
-        Ok(Self { code: Disassembly::parse(&text), exports: parse_exports(&symbols) })
+        };
+        let text = objdump(tool, &["-d", "-w", "--no-show-raw-insn", "-M", syntax], path)?;
+        Ok(Self { code: Disassembly::parse(&text, processor), exports: parse_exports(&symbols) })
     }
 
     /// The hit path of an exported symbol; none when it is not exported.
@@ -41,9 +46,9 @@ impl Library {
     }
 }
 
-fn objdump(options: &[&str], path: &Path) -> Result<String> {
-    let failed = |said: String| Error::Tool { tool: "objdump", said };
-    let output = Command::new("objdump")
+fn objdump(tool: &'static str, options: &[&str], path: &Path) -> Result<String> {
+    let failed = |said: String| Error::Tool { tool, said };
+    let output = Command::new(tool)
         .args(options)
         .arg(path)
         .env("LC_ALL", "C")

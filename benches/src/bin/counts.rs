@@ -21,10 +21,13 @@ struct Cli {
     /// The file of kept counts.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.txt"))]
     file: PathBuf,
+    /// The library, of x86-64 or aarch64; libhomenode.so of the release build unless told.
+    #[arg(long)]
+    library: Option<PathBuf>,
 }
 
-fn count() -> Result<(Ledger, Vec<String>)> {
-    let path = homenode_so()?;
+fn count(library: Option<&PathBuf>) -> Result<(Ledger, Vec<String>)> {
+    let path = library.map_or_else(homenode_so, |path| Ok(path.clone()))?;
     let library = Library::open(&path)?;
     let (mut ledger, mut wrong) = (Ledger::default(), Vec::new());
     for symbol in ENTRIES {
@@ -40,7 +43,7 @@ fn count() -> Result<(Ledger, Vec<String>)> {
 }
 
 fn run(cli: &Cli) -> Result<Vec<String>> {
-    let (built, mut wrong) = count()?;
+    let (built, mut wrong) = count(cli.library.as_ref())?;
     if cli.check {
         if !cli.file.exists() {
             wrong.push(format!("{} is not there: write it with --write", cli.file.display()));
