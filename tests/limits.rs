@@ -17,6 +17,34 @@ fn a_program_may_limit_its_address_space() {
     passes("a_program_may_limit_its_address_space.c", &["setrlimit", "4096"], &[Setting::OwnRseq]);
 }
 
+/// Runs a C program under a limit of address space that was set before its start.
+fn passes_limited(program: &str, mib: u32, args: &[&str]) {
+    let program = compile(program, &[]);
+    let script = format!("ulimit -v {} && exec \"$@\"", mib * 1024);
+    for &setting in EVERY_SETTING {
+        let shell = Run::on_homenode("/bin/sh".as_ref(), setting);
+        shell.args(&["-c", &script, "sh"]).args(&[&program]).args(args).passes();
+    }
+}
+
+#[test]
+fn nearly_all_of_a_limit_is_had() {
+    // Of it the program and its libraries take some 8 MiB, and the stacks of threads that ended up to 8 more.
+    for (mib, percent) in [(64, "70"), (128, "80"), (1024, "92")] {
+        for bytes in ["1000", "1048576"] {
+            let args = [&mib.to_string(), bytes, percent];
+            passes_limited("nearly_all_of_a_limit_is_had.c", mib, &args);
+        }
+    }
+}
+
+#[test]
+fn a_growing_heap_and_other_maps_never_meet() {
+    const PROGRAM: &str = "a_growing_heap_and_other_maps_never_meet.c";
+    passes_limited(PROGRAM, 400, &["400", "before"]);
+    passes(PROGRAM, &["600", "after"], EVERY_SETTING);
+}
+
 #[test]
 fn refused_limits_follow_libc() {
     passes("refused_limits_follow_libc.c", &[], EVERY_SETTING);
@@ -40,7 +68,7 @@ fn maps_between(start: usize, step: usize, count: usize) -> Vec<*mut u8> {
     places.map(map).filter(|map| map.addr() != libc::MAP_FAILED.addr()).collect()
 }
 
-/// The address where the first node's slice starts.
+/// The address where the slice of a block starts.
 fn slice_start(block: *mut u8) -> usize {
     block.expose_provenance() >> 40 << 40
 }
@@ -48,12 +76,12 @@ fn slice_start(block: *mut u8) -> usize {
 #[test]
 fn a_map_in_what_was_given_up_is_not_taken_for_ours() {
     in_each_setting("a_map_in_what_was_given_up_is_not_taken_for_ours", SETTINGS, || {
-        const STEP: usize = 64 << 20;
+        const STEP: usize = 128 << 20;
         let block = homenode::alloc(100);
         let start = slice_start(block);
         homenode::fit_address_space(2 << 30);
-        // In the tables, in the room, and behind the last compound.
-        let maps = maps_between(start, STEP, (1 << 40) / STEP);
+        // In the tables, in the room, and behind the last compound, of one slice or of both.
+        let maps = maps_between(start - (1 << 40), STEP, (3 << 40) / STEP);
         assert!(maps.len() > 8000, "the reservation is given up: {}", maps.len());
         for &map in &maps {
             // SAFETY: the page was just mapped, and is this test's own.
@@ -61,55 +89,73 @@ fn a_map_in_what_was_given_up_is_not_taken_for_ours() {
             // SAFETY: the address is no block of the heap.
             assert_eq!(unsafe { homenode::usable_size(map) }, None, "{map:p}");
         }
-        let blocks: Vec<_> = (0..40).map(|_| homenode::alloc(3 << 20)).collect();
+        let blocks: Vec<_> = (0..10).map(|_| homenode::alloc(3 << 20)).collect();
         for &block in &blocks {
             assert!(!block.is_null());
             // SAFETY: the block was just handed out, and is that long.
             unsafe { block.write_bytes(7, 3 << 20) };
         }
-        let mut count = 0;
-        while !homenode::alloc(32 << 20).is_null() {
-            count += 1;
-        }
-        assert!((4..40).contains(&count), "{count} blocks of 32 MiB more");
+        let count = free_all(&take_all(32 << 20));
+        assert!(count <= 8, "{count} blocks of 32 MiB more, and a map is in the way");
         for &map in &maps {
             // SAFETY: the page is mapped, and this test's own.
             let bytes = unsafe { std::slice::from_raw_parts(map, 4096) };
             assert!(bytes.iter().all(|&byte| byte == 9), "the heap wrote at {map:p}");
         }
-        for block in blocks.into_iter().chain([block]) {
-            // SAFETY: the block is live, and not used any more.
-            unsafe { homenode::free(block) };
+        for &map in &maps {
+            // SAFETY: the map is this test's own, and not used any more.
+            assert_eq!(unsafe { libc::munmap(map.cast(), 4096) }, 0);
         }
+        assert!(
+            !homenode::alloc(1 << 30).is_null(),
+            "it grows where nothing is in the way any more"
+        );
+        free_all(&blocks);
+        free_all(&[block]);
         homenode::trim();
         assert!(homenode::check().is_ok());
     });
 }
 
+/// Blocks of `bytes` until there are no more.
+fn take_all(bytes: usize) -> Vec<*mut u8> {
+    let blocks = std::iter::repeat_with(|| homenode::alloc(bytes));
+    blocks.take_while(|block| !block.is_null()).collect()
+}
+
+/// Frees blocks; how many they are.
+fn free_all(blocks: &[*mut u8]) -> usize {
+    // SAFETY: the blocks were handed out, and are not used any more.
+    blocks.iter().for_each(|&block| unsafe { homenode::free(block) });
+    blocks.len()
+}
+
+/// Limits this process to `bytes` of address space.
+fn limit_to(bytes: usize) {
+    homenode::fit_address_space(bytes);
+    let limit = libc::rlimit { rlim_cur: bytes as u64, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the limit is read.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
+}
+
 #[test]
-fn a_second_limit_cuts_further() {
-    in_each_setting("a_second_limit_cuts_further", SETTINGS, || {
-        let room = || {
-            let mut blocks = Vec::new();
-            loop {
-                let block = homenode::alloc(16 << 20);
-                if block.is_null() {
-                    break;
-                }
-                blocks.push(block);
-            }
-            let count = blocks.len();
-            // SAFETY: the blocks were just handed out, and are not used any more.
-            blocks.into_iter().for_each(|block| unsafe { homenode::free(block) });
-            count
-        };
-        homenode::fit_address_space(1 << 42);
-        homenode::fit_address_space(8 << 30);
-        homenode::fit_address_space(4 << 30);
-        let first = room();
-        assert!((64..=128).contains(&first), "{first} blocks of 16 MiB");
-        homenode::fit_address_space(1 << 42);
-        assert_eq!(room(), first, "what was given up does not come back");
+fn the_heap_grows_as_far_as_each_limit_allows() {
+    in_each_setting("the_heap_grows_as_far_as_each_limit_allows", SETTINGS, || {
+        const PIECE: usize = 16 << 20;
+        // What the process has beside the heap is less than this.
+        const REST: usize = 400 << 20;
+        let mut most = 0;
+        for gib in [1, 3, 2, 4] {
+            limit_to((gib << 30) + REST);
+            let blocks = take_all(PIECE);
+            let bytes = free_all(&blocks) * PIECE;
+            // What was used once stays mapped.
+            most = gib.max(most);
+            assert!(bytes >= (most << 30) - (64 << 20), "{gib} GiB: {bytes}");
+            assert!(bytes < (most << 30) + REST, "{gib} GiB: {bytes}");
+            homenode::trim();
+        }
+        assert!(homenode::check().is_ok());
     });
 }
 

@@ -70,7 +70,7 @@ unsafe fn set(
         // SAFETY: the caller's contract.
         let new = unsafe { *limit };
         // More than the maximum is about to be refused.
-        if new.rlim_cur <= new.rlim_max && new.rlim_cur != libc::RLIM64_INFINITY {
+        if new.rlim_cur <= new.rlim_max {
             homenode_core::fit_address_space(usize::try_from(new.rlim_cur).unwrap_or(usize::MAX));
         }
     }

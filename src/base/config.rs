@@ -23,8 +23,18 @@ pub(crate) const RESERVE_BYTES_MAX: usize = 1 << 46;
 /// Compounds made writable at once: 64 MiB.  Many small mprotect islands make fork slow
 /// (200 of them: three times slower), one growing map does not.
 pub(crate) const COMMIT_STEP: u32 = 32;
-/// Compounds that a slice may hand out after a cut, at least: 8 MiB, so that small programs go on.
-pub(crate) const CUT_COMPOUNDS_MIN: u32 = 4;
+/// Compounds that a slice in use may hand out after a cut without being mapped more, at least.
+pub(crate) const CUT_COMPOUNDS_MIN: u32 = 1;
+/// Compounds that a slice is mapped longer by at once, beyond what is asked for: 64 MiB;
+pub(crate) const LENGTHEN_STEP: u32 = 32;
+/// but no more than this fraction of what a limit on address space leaves, and of what the slice has handed
+/// out: the rest is for stacks of threads and other maps.
+pub(crate) const LENGTHEN_FRACTION: u32 = 8;
+/// Where address space is limited at start, slices are mapped as they are used, and may come to be as long as
+/// this many times the limit: room for their tables, and for a limit that is raised.
+pub(crate) const LIMIT_TIMES: usize = 4;
+/// Places that are tried for slices that are mapped as they are used, each below the one before.
+pub(crate) const PLACES_TRIED: usize = 8;
 /// What a compound costs beside itself in tables and room: this fraction of it, and somewhat less.
 pub(crate) const CUT_FRACTION: usize = 16;
 /// Free compounds that keep their pages, per node, at least: 32 MiB.

@@ -1,16 +1,28 @@
 //! Limits that a program sets itself, after the start: the reservation is cut so that they leave room for
-//! other maps, such as the stacks of threads.  See `region`'s module `extent`.
+//! other maps, such as the stacks of threads.  See `region`'s modules `extent` and `lengthen`.
 
 use super::busy::Busy;
 use super::start;
 use crate::region;
 use crate::sys::{cpu, process};
 
-/// Gets ready for a limit of `bytes` of address space (`RLIMIT_AS`), which the program is about to set: of
-/// what it leaves, the heap keeps at most half to grow into.  libhomenode.so does so in setrlimit
-/// and prlimit; a Rust program calls this before it sets one.
+/// Gets ready for a limit of `bytes` of address space (`RLIMIT_AS`), which the program is about to set
+/// (`usize::MAX`: none): where what is reserved would take more than half of what it leaves, most of that
+/// is given up, and mapped again in small steps as it is needed.  libhomenode.so does so in setrlimit and
+/// prlimit; a Rust program calls this before it sets one.
 pub fn fit_address_space(bytes: usize) {
-    cut(|| left_of(bytes));
+    if bytes == usize::MAX {
+        if !process::is_vfork_child() {
+            region::note_left(None);
+        }
+        return;
+    }
+    cut(|| {
+        let left = left_of(bytes).unwrap_or(0);
+        let is_short = left / 2 < region::unused();
+        region::note_left(Some(if is_short { left } else { left - region::unused() }));
+        (is_short && left > 0).then(region::bearable_step)
+    });
 }
 
 /// Gets ready for all memory to be locked: the heap keeps at most as much to grow into as the machine has
@@ -25,7 +37,7 @@ pub fn fit_physical_memory() {
 pub fn fit_locked_memory() -> bool {
     let limit = cpu::lockable();
     if let Some(bytes) = limit {
-        cut(|| left_of(bytes));
+        cut(|| Some(left_of(bytes)? / 2));
     }
     limit.is_some()
 }
@@ -44,11 +56,9 @@ pub fn keep_resident(bytes: usize) {
     region::keep_resident(bytes);
 }
 
-/// Half of what a limit leaves beside all that is in use; none where it leaves nothing, so that no cut would
-/// help.
+/// What a limit leaves beside all that is in use; none where it leaves nothing, so that no cut would help.
 fn left_of(limit: usize) -> Option<usize> {
-    let left = limit.checked_sub(cpu::mapped().saturating_sub(region::unused()))?;
-    Some(left / 2)
+    limit.checked_sub(cpu::mapped().saturating_sub(region::unused()))
 }
 
 /// Cuts the reservation.  Not from a handler that interrupted the allocator, nor in a child of vfork, whose

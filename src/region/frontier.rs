@@ -10,15 +10,17 @@
 //! Compounds below the *frontier* have been used before.  It moves by compare-exchange alone, so that
 //! a signal handler that interrupted the holder of the slice's lock can still get a compound.  The end is
 //! in the same word, so that a cut (see [`super::extent`]) never passes a compound that is handed out
-//! meanwhile.
+//! meanwhile.  The end falls with a cut and rises once more is mapped, both under the lock.
 //!
 //! | site | order | pairs with | why |
 //! |---|---|---|---|
-//! | S1 word compare-exchange | Relaxed | | numbers only; a fresh compound carries no data |
+//! | S1 word compare-exchange that hands out | Acquire | S6 | what is handed out is mapped |
 //! | S2 committed fetch-max | Release | S3 | the memory is writable before others see it so |
 //! | S3 committed load | Acquire | S2 | |
 //! | S4 `opened` store | Release | S5 | the node's records are ready |
 //! | S5 `opened` load | Acquire | S4 | |
+//! | S6 word compare-exchange that raises the end | Release | S1 | mapped before others may be handed it; what follows in the word are read-modify-writes, which carry it on |
+//! | S7 committed fetch-min, at a cut | Relaxed | | numbers only: what was handed out stays below |
 
 use crate::base::sync::{AtomicU32, AtomicU64, Ordering, order};
 
@@ -59,7 +61,7 @@ impl Frontier {
     /// number up to one whose compound may come first.
     pub(super) fn advance(&self, count: u32, aligned: impl Fn(u32) -> u32) -> Option<(u32, u32)> {
         let mut first = 0;
-        let moved = self.change(|from, end| {
+        let moved = self.change(order!(S1, Acquire), |from, end| {
             first = aligned(from);
             let next = first.checked_add(count).filter(|&next| next <= end)?;
             Some((next, end))
@@ -69,28 +71,39 @@ impl Frontier {
 
     /// Hands out the compounds from the frontier `from` to `next`, if it still is there.
     pub(super) fn extend(&self, from: u32, next: u32) -> bool {
-        self.change(|now, end| (now == from && next <= end).then_some((next, end))).is_some()
+        let to = |now, end| (now == from && next <= end).then_some((next, end));
+        self.change(order!(S1, Acquire), to).is_some()
     }
 
-    /// Lets at most `keep` more compounds be handed out, for good; where the end was, and where it is.
+    /// Lets at most `keep` more compounds be handed out; where the end was, and where it is.
     pub(super) fn cut(&self, keep: u32) -> (u32, u32) {
         let mut after = 0;
-        let before = self.change(|next, end| {
+        let before = self.change(Ordering::Relaxed, |next, end| {
             after = next.saturating_add(keep).min(end);
             Some((next, after))
         });
+        // S7: what was writable past the end is unmapped, and is not when it is mapped again.
+        self.committed.fetch_min(after, Ordering::Relaxed);
         before.map_or((after, after), |(_, end)| (end, after))
     }
 
+    /// Lets the compounds below `end`, which are mapped by now, be handed out.
+    pub(super) fn grow(&self, end: u32) {
+        self.change(order!(S6, Release), |next, old| Some((next, end.max(old))));
+    }
+
     /// Changes frontier and end together, unless `to` says none; what they were.
-    fn change(&self, mut to: impl FnMut(u32, u32) -> Option<(u32, u32)>) -> Option<(u32, u32)> {
+    fn change(
+        &self,
+        order: Ordering,
+        mut to: impl FnMut(u32, u32) -> Option<(u32, u32)>,
+    ) -> Option<(u32, u32)> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             let (next, end) = unpack(word);
             let (to_next, to_end) = to(next, end)?;
             let new = pack(to_next, to_end);
-            // S1
-            match self.word.compare_exchange(word, new, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.word.compare_exchange(word, new, order, Ordering::Relaxed) {
                 Ok(_) => return Some((next, end)),
                 Err(now) => word = now,
             }
@@ -163,10 +176,22 @@ mod loom_models {
             }
         }
 
+        /// Maps the compounds below `end` that are not.
+        fn grow(&self, end: u32) {
+            for number in self.frontier.end()..end {
+                self.writable[number as usize].store(0, Ordering::Relaxed);
+                self.gone[number as usize].store(0, Ordering::Relaxed);
+            }
+            self.frontier.grow(end);
+        }
+
         fn commit(&self, end: u32) {
+            self.commit_upto(end, end.next_multiple_of(2));
+        }
+
+        fn commit_upto(&self, end: u32, upto: u32) {
             let done = self.frontier.committed();
             if end > done {
-                let upto = end.next_multiple_of(2);
                 for number in done..upto {
                     self.writable[number as usize].store(1, Ordering::Relaxed);
                 }
@@ -175,9 +200,18 @@ mod loom_models {
         }
 
         fn take(&self, count: u32) {
+            self.take_and(count, Self::commit);
+        }
+
+        /// As a signal handler does, without the lock.
+        fn take_fresh(&self, count: u32) {
+            self.take_and(count, |slice, end| slice.commit_upto(end, end));
+        }
+
+        fn take_and(&self, count: u32, commit: impl Fn(&Self, u32)) {
             self.steps.pass();
             let Some((_, first)) = self.frontier.advance(count, |from| from) else { return };
-            self.commit(first + count);
+            commit(self, first + count);
             self.steps.pass();
             for number in first as usize..(first + count) as usize {
                 assert_eq!(
@@ -215,6 +249,23 @@ mod loom_models {
         taker.join().expect("the other user ends");
     }
 
+    fn one_grows_and_one_takes() {
+        let slice = Slice::of_four();
+        // The second compound is writable, and given up.
+        slice.take(1);
+        slice.cut(0);
+        let other = slice.clone();
+        let taker = thread::spawn(move || {
+            other.take_fresh(1);
+            other.take_fresh(1);
+        });
+        slice.grow(2);
+        slice.grow(3);
+        slice.cut(0);
+        slice.grow(4);
+        taker.join().expect("the other user ends");
+    }
+
     fn one_opens_a_node() {
         let slice = Arc::new(Slice::default());
         let other = slice.clone();
@@ -234,14 +285,17 @@ mod loom_models {
     fn a_compound_is_handed_out_once_and_writable() {
         explore(two_take_compounds);
         explore(one_cuts_and_one_takes);
+        explore(one_grows_and_one_takes);
         explore(one_opens_a_node);
     }
 
     #[test]
     fn each_weakened_ordering_is_caught() {
+        assert!(is_caught("S1", one_grows_and_one_takes));
         assert!(is_caught("S2", two_take_compounds));
         assert!(is_caught("S3", two_take_compounds));
         assert!(is_caught("S4", one_opens_a_node));
         assert!(is_caught("S5", one_opens_a_node));
+        assert!(is_caught("S6", one_grows_and_one_takes));
     }
 }

@@ -77,10 +77,13 @@ impl Geometry {
         [(0, RUNS_PER_COMPOUND), (self.heads, HEAD_BYTES), spans]
     }
 
-    /// The tables after the class bytes, in order: offset, and bytes a compound.
-    pub(super) const fn tables_by_compound(&self) -> [(usize, usize); 3] {
-        let [(_, classes), heads, spans] = self.tables();
-        [(self.heap_classes, classes), heads, spans]
+    /// One of the three tables after the class bytes, by its place: offset, and bytes a compound.
+    pub(super) const fn table_by_compound(&self, place: usize) -> (usize, usize) {
+        match place {
+            1 => (self.heap_classes, RUNS_PER_COMPOUND),
+            2 => (self.heads, HEAD_BYTES),
+            _ => (self.spans, RUNS_PER_COMPOUND * SPAN_RECORD_BYTES),
+        }
     }
 
     /// Binary logarithm of the slice's bytes.
@@ -123,7 +126,7 @@ mod tests {
             for page in [4096, 16384, 65536] {
                 let geometry = Geometry::of(1 << shift, page);
                 let [classes, heads, spans] = geometry.tables();
-                let [heap_classes, ..] = geometry.tables_by_compound();
+                let heap_classes = geometry.table_by_compound(1);
                 let parts = [
                     (classes, geometry.heap_classes),
                     (heap_classes, geometry.heads),

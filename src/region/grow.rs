@@ -28,6 +28,9 @@ impl Slice {
         let free = self.free_after(at.0).min(count);
         let rest = at.0 + free;
         if free < count {
+            if rest == self.frontier() && end >= self.end() {
+                self.lengthen(end);
+            }
             let extends = rest == self.frontier()
                 && self.commit(end).is_ok()
                 && self.frontier.extend(rest, end);

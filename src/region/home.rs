@@ -2,9 +2,11 @@
 //!
 //! Apart from their callers, whose frames are small: most processes never come here after the start.
 //!
-//! A slice is given to its node at the start, whole: a sandbox that is entered later may not allow it.  A
+//! A slice is given to its node at the start, whole or by its seeds, whose node all has that they grow to (see
+//! [`super::lengthen`]): a sandbox that is entered later may not allow it.  A
 //! refusal (`EPERM` in a sandbox) leaves the first touch to decide, and is counted in `sys`.
 
+use super::extent::PARTS;
 use super::geometry;
 use super::slice::Slice;
 use crate::base::config::{COMPOUND_BYTES, PAGES_ASKED, SPLITS_MAX};
@@ -21,6 +23,18 @@ impl Slice {
             && !policy::current().1.leaves_placement()
         {
             self.prefer(kernel, offset, bytes);
+        }
+    }
+
+    /// Prefers node `node`, the slice's, for all of it that is mapped.
+    pub(super) fn settle(&self, node: NodeIndex) {
+        let extent = self.extent();
+        if extent.has_holes {
+            (0..PARTS).map(|number| extent.part(number)).for_each(|part| {
+                self.go_home(node, part.start, part.len());
+            });
+        } else {
+            self.go_home(node, 0, geometry().bytes);
         }
     }
 

@@ -7,18 +7,25 @@ mod frontier;
 mod geometry;
 mod grow;
 mod home;
+mod lengthen;
 mod moves;
+mod seeds;
 mod slice;
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(test)]
+mod tests_of_holes;
 
 use core::cell::UnsafeCell;
 use core::ops::Range;
+
+use extent::Extent;
 
 pub(crate) use compound::{Head, Left, State};
 pub(crate) use extent::note_locked;
 pub(crate) use free::keep_resident;
 pub(crate) use geometry::Geometry;
+pub(crate) use lengthen::{bearable_step, note_left};
 pub(crate) use moves::seams;
 pub(crate) use slice::{Exhausted, Slice};
 
@@ -36,8 +43,8 @@ static BASE: AtomicUsize = AtomicUsize::new(0);
 static END: AtomicUsize = AtomicUsize::new(0);
 /// [`END`] for those who ask for the class alone; 0 when they are to find none.
 static CLASSES_END: AtomicUsize = AtomicUsize::new(0);
-/// 1 from the first cut on (see [`extent`]): until then [`locate`] need not look at the slice's end.
-static IS_CUT: AtomicU32 = AtomicU32::new(0);
+/// 1 once slices have holes (see [`extent`]): until then [`locate`] need not look at the slice's end.
+static HAVE_HOLES: AtomicU32 = AtomicU32::new(0);
 static GEOMETRY: Published = Published(UnsafeCell::new(Geometry::of(SLICE_BYTES_MIN, 4096)));
 
 /// The geometry of every slice: written once at start, before anything else of this layer runs.
@@ -90,7 +97,15 @@ pub(crate) fn start(slice_bytes_max: usize) -> bool {
     let page = cpu::page_bytes();
     let share =
         (RESERVE_BYTES_MAX / nodes.next_power_of_two()).min(SLICE_BYTES_MAX).min(slice_bytes_max);
-    let share = cpu::address_space_left().map_or(share, |left| share.min(left / 2 / nodes));
+    let left = cpu::address_space_left().filter(|left| left / 2 / nodes < share);
+    if let Some(left) = left
+        && let Some(base) = seeds::sow(nodes, 1 << share.ilog2(), left, page)
+    {
+        HAVE_HOLES.store(1, Ordering::Relaxed);
+        place(base, nodes, seeds::seeds());
+        return true;
+    }
+    let share = left.map_or(share, |left| left / 2 / nodes);
     let mut bytes = 1 << share.max(SLICE_BYTES_MIN).ilog2();
     while bytes >= SLICE_BYTES_MIN {
         if reserve(nodes, Geometry::of(bytes, page)) {
@@ -117,11 +132,14 @@ fn reserve_aligned(total: usize, align: usize) -> Option<usize> {
     Some(base)
 }
 
+/// Compounds are aligned to themselves, groups of them where there is room for a group.
+fn align_of(slice_bytes: usize) -> usize {
+    if slice_bytes > GROUP_BYTES { GROUP_BYTES } else { COMPOUND_BYTES }
+}
+
 fn reserve(nodes: usize, geometry: Geometry) -> bool {
-    // Compounds are aligned to themselves, groups of them where there is room for a group.
-    let align = if geometry.bytes > GROUP_BYTES { GROUP_BYTES } else { COMPOUND_BYTES };
     let total = nodes * geometry.bytes;
-    let Some(base) = reserve_aligned(total, align) else { return false };
+    let Some(base) = reserve_aligned(total, align_of(geometry.bytes)) else { return false };
     for node in 0..nodes {
         if mem::allow_read(base + node * geometry.bytes, geometry.room_end).is_err() {
             mem::release(base, total);
@@ -130,18 +148,24 @@ fn reserve(nodes: usize, geometry: Geometry) -> bool {
         mem::no_dump(base + node * geometry.bytes, geometry.room_end);
     }
     publish(geometry);
-    for (node, slice) in SLICES.iter().enumerate().take(nodes) {
-        slice.place(base + node * geometry.bytes);
-        slice.go_home(NodeIndex::new(node), 0, geometry.bytes);
-    }
-    END.store(base + total, Ordering::Relaxed);
-    CLASSES_END.store(base + total, Ordering::Relaxed);
-    // Release: who sees the base sees the geometry.
-    BASE.store(base, Ordering::Release);
+    place(base, nodes, Extent::whole());
     true
 }
 
-#[expect(unsafe_code, reason = "the one write of the geometry")]
+/// Gives the slices their address space, of which `extent` is mapped.
+fn place(base: usize, nodes: usize, extent: Extent) {
+    let bytes = geometry().bytes;
+    for (node, slice) in SLICES.iter().enumerate().take(nodes) {
+        slice.place(base + node * bytes, extent);
+        slice.settle(NodeIndex::new(node));
+    }
+    END.store(base + nodes * bytes, Ordering::Relaxed);
+    CLASSES_END.store(base + nodes * bytes, Ordering::Relaxed);
+    // Release: who sees the base sees the geometry.
+    BASE.store(base, Ordering::Release);
+}
+
+#[expect(unsafe_code, reason = "a write before there are readers")]
 fn publish(geometry: Geometry) {
     // SAFETY: see `Published`.
     unsafe { *GEOMETRY.0.get() = geometry };
@@ -164,7 +188,7 @@ pub(crate) fn locate(address: usize) -> Option<Place> {
     let slice = SLICES.get(number)?;
     let offset = (address - base) & (geometry().bytes - 1);
     let place = Place { slice, node: NodeIndex::new(number), offset };
-    if IS_CUT.load(Ordering::Relaxed) != 0 && !slice.has(place.compound().0) {
+    if HAVE_HOLES.load(Ordering::Relaxed) != 0 && !slice.has(place.compound().0) {
         return None;
     }
     Some(place)
@@ -211,7 +235,7 @@ pub(crate) fn unused() -> usize {
 pub(crate) fn cut(bytes: usize) {
     let nodes = topo::nodes();
     // First: who has an address of another map in a hole got it after the cut, and so sees this.
-    IS_CUT.store(1, Ordering::Relaxed);
+    HAVE_HOLES.store(1, Ordering::Relaxed);
     SLICES.iter().take(nodes).for_each(|slice| slice.cut(bytes / nodes));
 }
 

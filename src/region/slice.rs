@@ -10,6 +10,7 @@
 #![allow(unsafe_code, reason = "metadata records live at fixed offsets of the slice")]
 
 use super::compound::{Head, State};
+use super::extent::Extent;
 use super::free::Search;
 use super::frontier::Frontier;
 use super::geometry::{Geometry, HEAD_BYTES};
@@ -46,6 +47,8 @@ pub(crate) struct Slice {
     pub(super) room_committed: AtomicUsize,
     /// Where the room ends.
     pub(super) room_end: AtomicUsize,
+    /// 1 when parts of the slice are not mapped: see [`super::extent`].
+    pub(super) has_holes: AtomicU32,
 }
 
 /// No compound is left, or the system refuses memory.
@@ -76,18 +79,20 @@ impl Slice {
             room_used: AtomicUsize::new(0),
             room_committed: AtomicUsize::new(0),
             room_end: AtomicUsize::new(0),
+            has_holes: AtomicU32::new(0),
         }
     }
 
-    /// Gives the slice its address space.
-    pub(super) fn place(&self, base: usize) {
+    /// Gives the slice its address space, of which `extent` is mapped.
+    pub(super) fn place(&self, base: usize, extent: Extent) {
         let geometry = geometry();
         self.base.store(base, Ordering::Relaxed);
-        self.frontier.place(geometry.first, geometry.end);
+        self.frontier.place(geometry.first, extent.end);
         self.room_used.store(geometry.room, Ordering::Relaxed);
         // The maps stand before the room, and become writable with it.
         self.room_committed.store(geometry.maps, Ordering::Relaxed);
-        self.room_end.store(geometry.room_end, Ordering::Relaxed);
+        self.room_end.store(extent.room_end, Ordering::Relaxed);
+        self.has_holes.store(extent.has_holes.into(), Ordering::Relaxed);
     }
 
     /// First byte of the slice, where its class bytes start.
@@ -152,6 +157,9 @@ impl Slice {
         let done = self.room_committed.load(Ordering::Relaxed);
         if end <= done {
             return Ok(());
+        }
+        if end > self.room_end.load(Ordering::Relaxed) {
+            self.lengthen_room(end);
         }
         let room_end = self.room_end.load(Ordering::Relaxed);
         if end > room_end {
@@ -233,8 +241,13 @@ impl Slice {
 
     /// Moves the frontier past `count` free compounds; the first one's number.
     fn free_beyond(&self, count: u32, align: u32) -> Option<u32> {
-        // Committed before it is handed out: a refusal then leaves nothing to undo.
-        self.commit(self.aligned(self.frontier(), align).checked_add(count)?).ok()?;
+        // Mapped and committed before it is handed out: a refusal then leaves nothing to undo.
+        let end = self.aligned(self.frontier(), align).checked_add(count)?;
+        if end >= self.end() {
+            // One more, where there is one: for signal handlers, which cannot map any.
+            self.lengthen(end);
+        }
+        self.commit(end).ok()?;
         let (skipped, first) = self.advance(count, align).ok()?;
         // A handler may have moved the frontier meanwhile.  If the system refuses now, the numbers
         // are lost, and no memory.

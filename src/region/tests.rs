@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::vec::Vec;
 
+use super::extent::Extent;
 use super::{Exhausted, Slice, geometry, seams, slice, start};
 use crate::base::config::{
     COMPOUND_BYTES, FREE_RESIDENT_FRACTION, FREE_RESIDENT_HARD, FREE_RESIDENT_MIN, GROWTH_ROOM,
@@ -306,7 +307,7 @@ fn spare(slice: &'static Slice) -> &'static Slice {
     let start = mem::reserve(0, SLICE_BYTES + COMPOUND_BYTES).expect("address space");
     let base = start.next_multiple_of(COMPOUND_BYTES);
     mem::allow_read(base, geometry().room_end).expect("readable metadata");
-    slice.place(base);
+    slice.place(base, Extent::whole());
     slice
 }
 

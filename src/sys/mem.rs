@@ -53,6 +53,30 @@ pub(crate) fn reserve(hint: usize, bytes: usize) -> Result<usize, Errno> {
     unsafe { mmap(hint, bytes, libc::PROT_NONE, flags) }
 }
 
+/// As [`reserve`], at `address` or nowhere, readable (zeros) or without access.
+pub(crate) fn reserve_at(address: usize, bytes: usize, readable: bool) -> Result<(), Errno> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let access = if readable { libc::PROT_READ } else { libc::PROT_NONE };
+    // SAFETY: as in `reserve`.
+    let start = unsafe { mmap(address, bytes, access, flags) }?;
+    if start != address {
+        release(start, bytes);
+        return Err(Errno(libc::EEXIST));
+    }
+    Ok(())
+}
+
+/// Makes the map that ends at `end` longer, in place, by `bytes`: what is new has the access, the node and
+/// all else of the last `page` bytes.  Refused where any other map is in the way: without
+/// `MREMAP_MAYMOVE` nothing is moved or unmapped.  Kernel: mremap(2), which compares the end of the map
+/// with that of the old range before it grows one.
+pub(crate) fn lengthen(end: usize, page: usize, bytes: usize) -> Result<(), Errno> {
+    let args = [end - page, page, page + bytes, 0, 0, 0];
+    // SAFETY: the last page is this crate's own reservation, and what follows it is mapped only where
+    // nothing is.
+    unsafe { call(Call::Mremap, libc::SYS_mremap, args) }.map(|_| ())
+}
+
 /// Maps `bytes` of zeroed, writable memory.
 pub(crate) fn map(bytes: usize) -> Result<usize, Errno> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -93,6 +117,14 @@ pub(crate) fn allow_read(address: usize, bytes: usize) -> Result<(), Errno> {
         )
     }
     .map(|_| ())
+}
+
+/// Takes the access to a part of a reservation away.
+pub(crate) fn forbid(address: usize, bytes: usize) {
+    note_split();
+    // SAFETY: the range is this crate's own reservation, and the caller has given up all use of it.
+    // A refusal leaves it writable, which loses nothing.
+    let _ = unsafe { call(Call::Mprotect, libc::SYS_mprotect, [address, bytes, 0, 0, 0, 0]) };
 }
 
 /// Gives the pages of a range back; the next touch reads zeros.  Kernel: madvise(2), `MADV_DONTNEED`.

@@ -54,8 +54,12 @@ int main(int argc, char **argv) {
     CHECK(edges_hold(before, 20 << 20, 5));
     free(before);
     start_threads();
-    /* What was given up does not come back, and what there is stays. */
+    /* What was given up is mapped again when it is needed. */
     limit_to(argv[1], RLIM_INFINITY);
+    void *large = malloc((size_t)8 << 30);
+    CHECK(large);
+    mark_edges(large, (size_t)8 << 30, 1);
+    free(large);
     CHECK(allocate_each_kind() == 0);
     start_threads();
     return 0;
