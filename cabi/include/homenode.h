@@ -60,7 +60,7 @@ size_t hn_stats_json(char *buffer, size_t len);
  *   EINVAL  policy is null, or not such a text
  *   ENODEV  none of the nodes is there
  *   ENOSPC  the process has set 32 different policies already
- *   EPERM   firsttouch, after the start
+ *   EPERM   firsttouch after the start, or another policy after a start with firsttouch
  *   EAGAIN  the caller is a signal handler that interrupted malloc */
 int hn_set_policy(const char *policy, size_t *offset);
 

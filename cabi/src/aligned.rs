@@ -155,3 +155,10 @@ pub unsafe extern "C" fn free_sized(block: *mut c_void, size: usize) {
 pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, align: usize, size: usize) {
     homenode_core::__free_sized_hit!(third, free_sized_missed, free_sized_missed)
 }
+
+/// The largest power of two that divides an address; 0 for null.  C23, 7.24.8.1.
+#[unsafe(no_mangle)]
+pub extern "C" fn memalignment(pointer: *const c_void) -> usize {
+    let address = pointer.addr();
+    address & address.wrapping_neg()
+}

@@ -85,8 +85,12 @@ pub extern "C" fn mlockall(flags: c_int) -> c_int {
     // SAFETY: locking memory changes nothing of what is in it.
     let lock = || unsafe { libc::syscall(libc::SYS_mlockall, flags) };
     if flags & libc::MCL_CURRENT == 0 {
-        // Maps of the future alone: the heap is mapped already.
-        return status(lock());
+        // Maps of the future alone: what the heap makes writable from now on is resident at once.
+        let result = lock();
+        if result == 0 {
+            homenode_core::seam::note_locked(flags & libc::MCL_FUTURE != 0);
+        }
+        return status(result);
     }
     let before = crate::errno::get();
     homenode_core::seam::fit_physical_memory();

@@ -10,9 +10,10 @@ use crate::base::classes::{CLASS_BYTES_MAX, Class};
 use crate::base::config::{GROUP_BYTES, PAGES_ASKED};
 use crate::base::ids::NodeIndex;
 use crate::pageheap::large::{self, Want};
+use crate::percpu::{self, How};
 use crate::policy::{self, Plan, Policy, SetError};
 use crate::sys::{cpu, mem};
-use crate::{percpu, region, topo};
+use crate::{region, topo};
 
 /// Why there is no block on a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +39,8 @@ impl fmt::Display for NodeError {
 impl core::error::Error for NodeError {}
 
 /// Makes `policy` the process's, for memory that is handed out from now on.  What is handed out stays where it
-/// is, and what CPUs cache goes home at their next slow paths.
+/// is.  What CPUs cache is drained first; a CPU whose drain is pending hands out what it has until its next slow path.
+/// Free memory of before is used again where it is: [`trim`](super::trim) gives it back.
 ///
 /// # Errors
 /// The policy before stays: see [`SetError`].
@@ -49,7 +51,8 @@ pub fn set_policy(policy: &Policy) -> Result<(), SetError> {
     }
     topo::refresh();
     policy::set(policy)?;
-    // They were parked by homes of before.
+    // What was cached and parked is of homes of before.
+    percpu::drain_all(How::Auto);
     large::empty_slots();
     Ok(())
 }

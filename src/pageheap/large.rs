@@ -74,12 +74,13 @@ fn settle(place: &Place, fresh: Range<usize>, plan: &Plan) -> bool {
         return place.slice.hold(place.offset + fresh.start, fresh.len(), plan);
     }
     let count = compounds_of(fresh.end).unwrap_or(0);
-    if plan.is_spread() && count >= SPREAD_FROM {
+    if plan.is_spread() && count >= SPREAD_FROM && region::can_spread() {
         // Those that were handed out before may have pages where they are.
         let had = compounds_of(fresh.start).unwrap_or(count);
         place.slice.empty(CompoundId(place.compound().0 + had), count - had);
-        let is_spread = place.slice.spread(place.compound(), count, plan);
-        place.slice.head(place.compound()).note_spread(is_spread);
+        // First, and for good: a part may be spread where the rest is refused.
+        place.slice.head(place.compound()).note_spread(true);
+        place.slice.spread(place.compound(), count, plan);
     }
     true
 }

@@ -86,9 +86,8 @@ pub(crate) fn purge_runs(slice: &'static Slice) {
             let first = free.trailing_zeros();
             let count = (free >> first).trailing_ones();
             free &= !bits::range(first, count);
-            // A refusal leaves them resident.
-            let address = slice.run_address(run_number(id, first));
-            let _ = mem::decommit(address, count as usize * RUN_BYTES);
+            let start = slice.run_address(run_number(id, first));
+            slice.empty_pages(start, start + count as usize * RUN_BYTES);
         }
     }
 }

@@ -349,7 +349,7 @@ impl Cpu {
         }
         let before = self.policy.load(Ordering::Relaxed);
         let home = self.choose_home(NodeIndex::new(self.own.load(Ordering::Relaxed) as usize));
-        if home == self.node() {
+        if home == self.node() && !policy::is_mixed() {
             return;
         }
         // SAFETY: as in `settle`.

@@ -50,7 +50,7 @@ pub enum SetError {
     NoSuchNode,
     /// The process has set 32 different policies before.
     TooMany,
-    /// First touch is for the start alone: slices have been given to their nodes.
+    /// First touch is for the start alone: slices have been given to their nodes then, or never are.
     StartOnly,
     /// The caller is a signal handler that interrupted the allocator, or there is no memory to start it.
     NotNow,
@@ -63,7 +63,9 @@ impl fmt::Display for SetError {
                 "none of the nodes is here, or the process may not use their memory"
             }
             Self::TooMany => "the process has set 32 different policies already; set one of them",
-            Self::StartOnly => "firsttouch is taken at the start alone: HOMENODE_POLICY=firsttouch",
+            Self::StartOnly => {
+                "firsttouch is taken, and stays, from the start alone: HOMENODE_POLICY=firsttouch"
+            }
             Self::NotNow => "not from a signal handler that interrupted the allocator",
         })
     }
@@ -101,7 +103,7 @@ pub(crate) fn start(refuse: impl FnOnce(&Policy, SetError)) {
 /// Makes a policy the process's, for memory that is taken from now on.
 pub(crate) fn set(policy: &Policy) -> Result<(), SetError> {
     let plan = Plan::of(policy).ok_or(SetError::NoSuchNode)?;
-    if plan.leaves_placement() && !current().1.leaves_placement() {
+    if plan.leaves_placement() != current().1.leaves_placement() {
         return Err(SetError::StartOnly);
     }
     MIXED.store(1, Ordering::Relaxed);

@@ -160,14 +160,14 @@ impl Slice {
         let _held = self.enter();
         let old = self.extent();
         let room_end = self.shortest(keep).room_end;
+        // First: a child that is forked from here on finds them longer than it is told.
+        for (number, real) in self.ends.iter().enumerate() {
+            real.fetch_max(old.hole(number).start, Ordering::Relaxed);
+        }
         let (_, end) = self.frontier.cut(keep);
         self.room_end.store(room_end, Ordering::Relaxed);
         self.has_holes.store(1, Ordering::Relaxed);
-        let new = self.extent();
-        for number in 0..PARTS {
-            let [old, new] = [old, new].map(|extent| extent.hole(number).start);
-            mem::release(self.base() + new, old - new);
-        }
+        self.shrink();
         if end < geometry().end {
             // It may have been writable, ahead of its use.
             mem::forbid(self.base() + end as usize * COMPOUND_BYTES, geometry().page);

@@ -17,7 +17,7 @@ impl Slice {
             return self.take(count, align);
         }
         let wanted = count.saturating_mul(GROWTH_ROOM).min(count.max(GROWTH_ROOM_MAX));
-        let room = wanted.min((self.end() - self.frontier()) / GROWTH_ROOM_FRACTION);
+        let room = wanted.min(self.end().saturating_sub(self.frontier()) / GROWTH_ROOM_FRACTION);
         self.take_roomy(count, align, room).or_else(|_| self.take(count, align))
     }
 

@@ -44,34 +44,46 @@ impl Slice {
         let _ = mem::prefer_node(self.base() + offset, bytes, kernel.0);
     }
 
-    /// Spreads the pages that compounds will have over the nodes of a plan, and is then undone by
-    /// [`Slice::gather`].  False: they stay at home.
+    /// Spreads the pages that compounds will have over the nodes of a plan, if [`can_spread`], and is then undone by
+    /// [`Slice::gather`].  Where the system refuses, some stay at home.
     #[inline(never)]
-    pub(crate) fn spread(&self, first: CompoundId, count: u32, plan: &Plan) -> bool {
-        if topo::is_fake() || splits() >= SPLITS_MAX {
-            return false;
-        }
+    pub(crate) fn spread(&self, first: CompoundId, count: u32, plan: &Plan) {
         let base = self.base() + first.offset();
         if plan.is_even() {
             let bytes = count as usize * COMPOUND_BYTES;
-            return mem::interleave(base, bytes, &plan.numbers()).is_ok();
+            let _ = mem::interleave(base, bytes, &plan.numbers());
+            return;
         }
         // Each node gets a part as long as its weight.
         let all: usize = plan.turns().map(|(_, weight)| usize::from(weight)).sum();
         let part_end = |sum: usize| count as usize * sum / all * COMPOUND_BYTES;
         let mut sum = 0;
-        plan.turns().all(|(node, weight)| {
+        for (node, weight) in plan.turns() {
             let start = part_end(sum);
             sum += usize::from(weight);
             let bytes = part_end(sum) - start;
-            bytes == 0 || mem::prefer_node(base + start, bytes, topo::number(node).0).is_ok()
-        })
+            if bytes > 0 {
+                let _ = mem::prefer_node(base + start, bytes, topo::number(node).0);
+            }
+        }
     }
 
     /// Takes back what [`Slice::spread`] did: the compounds lose their pages, and are of the slice's node.
     pub(crate) fn gather(&self, node: NodeIndex, first: CompoundId, count: u32) {
         self.empty(first, count);
         self.go_home(node, first.offset(), count as usize * COMPOUND_BYTES);
+    }
+
+    /// Drops the pages that lie whole between two addresses: a base page may be longer than a run, and then the
+    /// rest of it is another's.
+    pub(crate) fn empty_pages(&self, start: usize, end: usize) {
+        let page = geometry().page;
+        let [start, end] = [start.next_multiple_of(page), end / page * page];
+        debug_assert!(start >= self.base(), "the range is of this slice");
+        if start < end {
+            // A refusal leaves them resident.
+            let _ = mem::decommit(start, end - start);
+        }
     }
 
     /// Drops the pages of compounds.
@@ -98,10 +110,15 @@ impl Slice {
             mem::touch(at, bytes, page).is_ok() && is_on(at, bytes, plan)
         });
         if !is_held {
-            let _ = mem::decommit(start, end - start);
+            self.empty_pages(self.base() + offset, self.base() + offset + bytes);
         }
         is_held
     }
+}
+
+/// True where a block may be spread over nodes page by page: real ones, and while calls that split maps are to be had.
+pub(crate) fn can_spread() -> bool {
+    !topo::is_fake() && splits() < SPLITS_MAX
 }
 
 /// True when all pages of a range that has them are on nodes of a plan.

@@ -88,7 +88,7 @@ impl Slice {
                 self.note_stretched(end, room_end);
                 return;
             }
-            self.shrink(number, end, room_end);
+            self.shrink();
             if more == 0 {
                 return;
             }
@@ -98,22 +98,33 @@ impl Slice {
 
     fn stretch_part(&self, number: usize, end: u32, room_end: usize) -> bool {
         let (from, to) = self.more(number, end, room_end);
-        from == to || mem::lengthen(self.base() + from, geometry().page, to - from).is_ok()
+        if from >= to {
+            return true;
+        }
+        let is_done = mem::lengthen(self.base() + from, geometry().page, to - from).is_ok();
+        if is_done {
+            self.ends[number].store(to, Ordering::Relaxed);
+        }
+        is_done
     }
 
     /// Where a part ends, and where it is to.
     #[inline(never)]
     fn more(&self, number: usize, end: u32, room_end: usize) -> (usize, usize) {
         let old = self.extent();
-        (old.part(number).end, old.longer(end, room_end).part(number).end)
+        let from = old.part(number).end.max(self.ends[number].load(Ordering::Relaxed));
+        (from, old.longer(end, room_end).part(number).end)
     }
 
-    /// Unmaps what parts from a number on are longer than they were.
+    /// Unmaps what parts are longer than the slice's extent says.
     #[inline(never)]
-    fn shrink(&self, from: usize, end: u32, room_end: usize) {
-        for number in from..PARTS {
-            let (from, to) = self.more(number, end, room_end);
-            mem::release(self.base() + from, to - from);
+    pub(super) fn shrink(&self) {
+        let extent = self.extent();
+        for (number, real) in self.ends.iter().enumerate() {
+            let [end, to] = [extent.part(number).end, real.load(Ordering::Relaxed)];
+            if to > end && mem::release(self.base() + end, to - end) {
+                real.store(0, Ordering::Relaxed);
+            }
         }
     }
 

@@ -25,6 +25,7 @@ pub(crate) use compound::{Head, Left, State};
 pub(crate) use extent::note_locked;
 pub(crate) use free::keep_resident;
 pub(crate) use geometry::Geometry;
+pub(crate) use home::can_spread;
 pub(crate) use lengthen::{bearable_step, note_left};
 pub(crate) use moves::seams;
 pub(crate) use slice::{Exhausted, Slice};

@@ -62,7 +62,9 @@ pub(super) fn sow_at(base: usize, nodes: usize) -> bool {
         .count();
     let is_done = done == nodes * PARTS;
     if !is_done {
-        all().take(done).for_each(|part| mem::release(part.start, part.len()));
+        all().take(done).for_each(|part| {
+            mem::release(part.start, part.len());
+        });
     }
     is_done
 }

@@ -11,6 +11,7 @@
 
 use super::compound::{Head, State};
 use super::extent::Extent;
+use super::extent::PARTS;
 use super::free::Search;
 use super::frontier::Frontier;
 use super::geometry::{Geometry, HEAD_BYTES};
@@ -48,6 +49,9 @@ pub(crate) struct Slice {
     /// Where the room ends.
     pub(super) room_end: AtomicUsize,
     /// 1 when parts of the slice are not mapped: see [`super::extent`].
+    /// Offsets at which parts end that are longer than the slice's extent says: since the system refused to unmap
+    /// what it no longer needs, or a child was forked before they were noted; 0 for the others.
+    pub(super) ends: [AtomicUsize; PARTS],
     pub(super) has_holes: AtomicU32,
 }
 
@@ -79,6 +83,7 @@ impl Slice {
             room_used: AtomicUsize::new(0),
             room_committed: AtomicUsize::new(0),
             room_end: AtomicUsize::new(0),
+            ends: [const { AtomicUsize::new(0) }; PARTS],
             has_holes: AtomicU32::new(0),
         }
     }

@@ -121,6 +121,30 @@ fn a_refusal_maps_nothing() {
 }
 
 #[test]
+fn a_slice_grows_on_after_what_it_gave_up_could_not_be_unmapped() {
+    static SLICE: Slice = Slice::new();
+    let _alone = alone();
+    let slice = sown(&SLICE);
+    assert_eq!(slice.open(), Ok(()));
+    // Some parts are made longer, then neither the others nor the way back are to be had.
+    assert!(fault::fail_after("mremap", 2, 100) && fault::fail_after("munmap", 0, 1000));
+    assert!(slice.take(64, 1).is_err());
+    assert!(fault::fail_after("mremap", 1000, 1) && fault::fail_after("munmap", 100_000, 1));
+    let first = slice.take(64, 1).expect("memory").first;
+    slice.put(first, 64);
+    slice.purge();
+    // A cut that the system refuses leaves what it cuts off.
+    assert!(fault::fail_after("munmap", 0, 1000));
+    slice.cut(0);
+    assert!(fault::fail_after("munmap", 100_000, 1));
+    let first = slice.take(128, 1).expect("memory").first;
+    slice.put(first, 128);
+    slice.purge();
+    slice.cut(0);
+    assert!(holes_are_free(slice));
+}
+
+#[test]
 fn what_was_given_up_comes_back_fresh() {
     static SLICE: Slice = Slice::new();
     let _alone = alone();

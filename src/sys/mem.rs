@@ -85,13 +85,12 @@ pub(crate) fn map(bytes: usize) -> Result<usize, Errno> {
     unsafe { mmap(0, bytes, access, flags) }
 }
 
-/// Unmaps a range that [`reserve`] or [`map`] returned, or a part of it.
-pub(crate) fn release(address: usize, bytes: usize) {
-    if bytes > 0 {
-        // SAFETY: the range is this crate's own reservation, and the caller has given up all use of it.
-        // A refusal leaves address space mapped, which loses nothing.
-        let _ = unsafe { call(Call::Munmap, libc::SYS_munmap, [address, bytes, 0, 0, 0, 0]) };
-    }
+/// Unmaps a range that [`reserve`] or [`map`] returned, or a part of it.  False: the system refuses (a hole in a
+/// map makes two of it), and it stays mapped.
+pub(crate) fn release(address: usize, bytes: usize) -> bool {
+    // SAFETY: the range is this crate's own reservation, and the caller has given up all use of it.
+    let unmap = || unsafe { call(Call::Munmap, libc::SYS_munmap, [address, bytes, 0, 0, 0, 0]) };
+    bytes == 0 || unmap().is_ok()
 }
 
 /// Makes a part of a reservation readable and writable.  Charged where overcommit is strict.
@@ -210,10 +209,12 @@ fn is_one_map(address: usize, bytes: usize) -> bool {
     let args = [address, bytes, bytes + PAGE, 0, 0, 0];
     // SAFETY: at most a page is mapped that is not mapped yet.
     match Errno::check(unsafe { syscall(libc::SYS_mremap, args) }) {
-        Ok(_) => release(address + bytes, PAGE),
-        Err(errno) => return errno != Errno(libc::EFAULT),
+        Ok(_) => {
+            release(address + bytes, PAGE);
+            true
+        }
+        Err(errno) => errno != Errno(libc::EFAULT),
     }
-    true
 }
 
 /// Maps zeros where a refused move (strict overcommit, no memory for page tables) may have left a hole.

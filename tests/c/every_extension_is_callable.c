@@ -2,6 +2,14 @@
 #include "check.h"
 
 int main(void) {
+    size_t (*memalignment)(const void *) = (size_t (*)(const void *))dlsym(RTLD_DEFAULT, "memalignment");
+    CHECK(memalignment || !homenode_required());
+    if (memalignment) {
+        CHECK(memalignment(NULL) == 0 && memalignment((void *)48) == 16 && memalignment((void *)1) == 1);
+        void *block = memalign(1 << 16, 10);
+        CHECK(memalignment(block) >= 1 << 16);
+        free(block);
+    }
     CHECK(malloc_usable_size(NULL) == 0);
     void *p = malloc(1000);
     CHECK(p && malloc_usable_size(p) >= 1000);
