@@ -78,7 +78,7 @@ miri: ## the pure parts under Miri, which CI installs, or else under valgrind
 counts: build ## the instructions of the hit paths, against benches/counts.txt
 	$(CARGO) run --profile checked --locked -p homenode-benches --bin counts -- --check
 
-aarch64: ## cross-built, its fallback run under qemu-user
+aarch64: ## cross-built; its fallback run under qemu-user, its critical sections in an emulated machine
 	@scripts/aarch64
 
 mutants: ## faults put in on purpose: the stress and the injected refusals find them

@@ -12,7 +12,11 @@ static void *volatile in_main; /* where use_every_hit_path returns to */
 
 static void on_alarm(int signal, siginfo_t *info, void *context) {
     (void)signal, (void)info;
+#ifdef __aarch64__
+    char *at = (char *)((ucontext_t *)context)->uc_mcontext.pc;
+#else
     char *at = (char *)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+#endif
     if (at < low || at >= high) return;
     void *frames[64];
     int depth = backtrace(frames, 64);

@@ -2,9 +2,9 @@
 # The cache of tests/guest/vm: QEMU with all that it needs, down to the C library, and each kernel with the first file
 # system that starts it, unpacked from Debian's packages. Sourced by vm.
 
-TOOLS=(qemu-system-x86 busybox-static kmod)
+TOOLS=(qemu-system-x86 qemu-system-arm busybox-static kmod)
 # Each part of the cache has a number, to be raised when what is made of the packages changes.
-TOOLS_EDITION=1
+TOOLS_EDITION=2
 KERNEL_EDITION=1
 # What the guest needs until it has a root file system: the rest of the modules is left out.
 MODULES=(virtio_pci 9pnet_virtio 9p overlay)
@@ -38,6 +38,7 @@ fill_cache() { # fill_cache KERNEL
         case $1 in
             6.12) fetch trixie unpack_kernel ;;
             6.1) fetch bookworm unpack_kernel ;;
+            arm64) fetch trixie unpack_arm64_kernel ;;
         esac
     fi
     exec 9>&-
@@ -111,6 +112,20 @@ unpack_kernel() {
     mkdir "$1/boot"
     pack "$1/first" >"$1/boot/initrd"
     mv "$root/boot/vmlinuz-$version" "$1/boot/vmlinuz"
+    mv -T -- "$1/boot" "$boot_files"
+}
+
+# The kernel of another architecture, and a busybox for it; all that starts the emulated machine is built in.
+unpack_arm64_kernel() {
+    local root=$1/root name
+    apt+=(-o APT::Architecture=arm64 -o APT::Architectures=arm64)
+    attempt apt-get "${apt[@]}" update
+    name=$(apt-cache "${apt[@]}" depends linux-image-arm64 | sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p')
+    (cd "$1/packages" && attempt apt-get "${apt[@]}" download "${name%%$'\n'*}" busybox-static)
+    unpack "$1" "$1"/packages/*.deb
+    mkdir "$1/boot"
+    mv "$root"/boot/vmlinuz-* "$1/boot/vmlinuz"
+    mv "$root/usr/bin/busybox" "$1/boot/"
     mv -T -- "$1/boot" "$boot_files"
 }
 
