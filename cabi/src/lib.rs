@@ -10,12 +10,16 @@
 //! | `hn.rs` | the `hn_` calls of `homenode.h` |
 //! | `limits.rs` | setrlimit, prlimit, mlockall: the reservation is cut to what they allow |
 //! | `vfork.rs` | vfork, whose child must not take the fast path |
+//! | `place.rs` | the `hn_` calls about nodes and policies |
+//! | `begin.rs` | nothing: where in a page malloc begins |
 //! | `next.rs` | the next allocator, found at start |
 //! | `aside.rs` | sanitizers, whose allocator serves in our place |
 #![no_std]
 
 pub mod aligned;
 mod aside;
+#[cfg(target_arch = "x86_64")]
+mod begin;
 pub mod cxx;
 mod errno;
 pub mod hn;
