@@ -338,8 +338,8 @@ impl Cpu {
         policy::current().1.home(own)
     }
 
-    /// On the CPU itself: caches another node's memory from here on, if the policy says so; what it cached
-    /// goes home.  Where it cannot be now, the next slow path tries again.
+    /// On the CPU itself, after the policy changed: caches memory of the node that it says, and what was cached goes
+    /// home, of whatever node it is.  Where it cannot be now, the next slow path tries again.
     #[cold]
     fn rehome(&'static self, cpu: CpuId) {
         let Some(held) = self.lock.try_enter(Rank::Flip) else { return };
@@ -349,9 +349,6 @@ impl Cpu {
         }
         let before = self.policy.load(Ordering::Relaxed);
         let home = self.choose_home(NodeIndex::new(self.own.load(Ordering::Relaxed) as usize));
-        if home == self.node() && !policy::is_mixed() {
-            return;
-        }
         // SAFETY: as in `settle`.
         let flip = |old, slab| unsafe { rseq::flip(cpu, old, slab) };
         match self.flip.rehome(home, |spare| self.build(cpu, spare), flip) {

@@ -106,7 +106,6 @@ pub(crate) fn set(policy: &Policy) -> Result<(), SetError> {
     if plan.leaves_placement() != current().1.leaves_placement() {
         return Err(SetError::StartOnly);
     }
-    MIXED.store(1, Ordering::Relaxed);
     if become_current(Entry { policy: *policy, plan }) { Ok(()) } else { Err(SetError::TooMany) }
 }
 
@@ -115,7 +114,6 @@ pub(crate) fn refresh() {
     topo::refresh();
     let (policy, plan) = current();
     if let Some(now) = Plan::of(policy).filter(|now| now != plan) {
-        MIXED.store(1, Ordering::Relaxed);
         // Where there is no entry left, the one before goes on.
         become_current(Entry { policy: *policy, plan: now });
     }
@@ -135,9 +133,8 @@ fn become_current(new: Entry) -> bool {
         unsafe { *ENTRIES_SET.0[index as usize].get() = new };
         COUNT.store(count + 1, Ordering::Relaxed);
     }
-    if new.plan.is_spread() {
-        MIXED.store(1, Ordering::Relaxed);
-    }
+    // Before the word: who sees the policy sees this, too.
+    MIXED.store(1, Ordering::Relaxed);
     STRICT.store(new.plan.is_strict().into(), Ordering::Relaxed);
     CURRENT.store(index, Ordering::Release);
     true

@@ -8,10 +8,11 @@
 //!
 //! The kernel makes a map longer only where nothing is in the way, so no other map is ever replaced.  One
 //! that came to stand there ends the growth of that slice for as long as it stays; other nodes' slices serve.
-//! So do they in a child forked while another thread made this slice longer, if the child has the longer
-//! maps and not yet the word that says so.  Other maps are unlikely there: the system hands out address space
-//! from the top, the slices lie further below than a limit lets maps come, and the hole that a
-//! cut makes is filled from its far end.
+//! Where a part really ends is noted right after the call that made it longer, and what could not be unmapped
+//! stays noted.  So other nodes' slices serve, too, in a child that was forked by another thread between such
+//! a call and its note, and on a machine of one node none does.  Other maps are unlikely there: the system
+//! hands out address space from the top, the slices lie further below than a limit lets maps come, and the
+//! hole that a cut makes is filled from its far end.
 //!
 //! All parts are made longer under the slice's lock, or none: then the end rises (S6 in
 //! [`super::frontier`]), and only from there on [`super::locate`] knows of them.
